@@ -16,14 +16,14 @@ use warpshard::protocol::{Credit, MemOp, MemPacket, Outbox, PacketPart, Payload}
 const SMS: u64 = 80;
 const SLICES: u64 = 64;
 const EPOCHS: u64 = 64;
-const EPOCH: u64 = 41;
+const EPOCH_CYCLES: u64 = 41;
 /// Packets that a sender offers per thousand cycles, below the load at which head-of-line blocking saturates the crossbar.
-const LOAD: u64 = 400;
+const PACKETS_PER_KILOCYCLE: u64 = 400;
 const PORTS: SubnetPorts =
     SubnetPorts { data_in: LinkId(0), credit_out: LinkId(100), data_out: LinkId(200), credit_in: LinkId(300), output_capacity: 512 };
 
 /// Returns packets with their arrivals and inputs, in the order in which an epoch delivers them.
-fn traffic(direction: Direction) -> Vec<Vec<(u64, u64, MemPacket)>> {
+fn random_traffic(direction: Direction) -> Vec<Vec<(u64, u64, MemPacket)>> {
     let (inputs, outputs) = if direction == Direction::Request { (SMS, SLICES) } else { (SLICES, SMS) };
     let mut rng = Rng::keyed(1, &[inputs]);
     let mut one = |at: u64, input: u64| {
@@ -37,8 +37,8 @@ fn traffic(direction: Direction) -> Vec<Vec<(u64, u64, MemPacket)>> {
     let epochs = 1..=EPOCHS;
     epochs
         .map(|epoch| {
-            let all = (0..inputs).flat_map(|input| (0..EPOCH).map(move |cycle| (epoch * EPOCH + cycle, input)));
-            let offered: Vec<(u64, u64)> = all.filter(|_| chance.below(1000) < LOAD).collect();
+            let all = (0..inputs).flat_map(|input| (0..EPOCH_CYCLES).map(move |cycle| (epoch * EPOCH_CYCLES + cycle, input)));
+            let offered: Vec<(u64, u64)> = all.filter(|_| chance.below(1000) < PACKETS_PER_KILOCYCLE).collect();
             offered.into_iter().map(|(at, input)| one(at, input)).collect()
         })
         .collect()
@@ -67,7 +67,7 @@ fn run(direction: Direction, traffic: &[Vec<(u64, u64, MemPacket)>]) -> u64 {
                 subnet.deliver(LinkId(PORTS.data_in.0 + *input as u16), Cycle(*at), &Payload::Mem(*packet));
             }
         }
-        let until = (epoch + 2) * EPOCH;
+        let until = (epoch + 2) * EPOCH_CYCLES;
         subnet.run(Cycle(until), true, &mut out);
         let mut taken = [0u16; 80];
         for sent in out.batch(0).drain(..) {
@@ -86,7 +86,7 @@ fn crossbar(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("crossbar");
     group.sample_size(20);
     for (name, direction) in [("requests, 80 to 64", Direction::Request), ("replies, 64 to 80", Direction::Reply)] {
-        let traffic = traffic(direction);
+        let traffic = random_traffic(direction);
         let packets = traffic.iter().map(|epoch| epoch.len() as u64).sum();
         assert_eq!(run(direction, &traffic), packets, "all packets get through");
         group.throughput(Throughput::Elements(packets));

@@ -14,7 +14,7 @@ const CTAS: u64 = 256;
 const WARPS: u64 = 8;
 
 /// Returns a kernel whose warps all list `lines`, with addresses that depend on the warp.
-fn trace(lines: impl Fn(u64, &mut String) -> u64) -> String {
+fn trace_text(lines: impl Fn(u64, &mut String) -> u64) -> String {
     let mut text = format!(
         "-kernel name = bench\n-kernel id = 1\n-grid dim = ({CTAS},1,1)\n-block dim = ({},1,1)\n-shmem = 0\n-nregs = 32\n\
          -binary version = 70\n-cuda stream id = 0\n-accelsim tracer version = 4\n-enable lineinfo = 0\n\n#traces format\n\n",
@@ -33,7 +33,7 @@ fn trace(lines: impl Fn(u64, &mut String) -> u64) -> String {
 }
 
 /// Writes arithmetic only: the shortest lines, and so the most lines per byte.
-fn arithmetic(_: u64, out: &mut String) -> u64 {
+fn arithmetic_lines(_: u64, out: &mut String) -> u64 {
     for i in 0..256u64 {
         writeln!(out, "{:04x} ffffffff 1 R{} FFMA 3 R{} R4 R5 0 ", 16 * (i % 64), 16 + i % 8, 16 + i % 8).unwrap();
     }
@@ -41,7 +41,7 @@ fn arithmetic(_: u64, out: &mut String) -> u64 {
 }
 
 /// Writes one access with base and stride among seven other instructions, as in streaming kernels.
-fn strided(warp: u64, out: &mut String) -> u64 {
+fn strided_lines(warp: u64, out: &mut String) -> u64 {
     for i in 0..256u64 {
         if i % 8 == 0 {
             let address = 0x7f00_0000_0000 + warp * 128 + i * 65536;
@@ -54,7 +54,7 @@ fn strided(warp: u64, out: &mut String) -> u64 {
 }
 
 /// Writes gathers with one address per lane.
-fn lists(warp: u64, out: &mut String) -> u64 {
+fn gather_lines(warp: u64, out: &mut String) -> u64 {
     for i in 0..32u64 {
         write!(out, "{:04x} ffffffff 1 R2 LDG.E.SYS 1 R4 4 0 ", 16 * i).unwrap();
         for lane in 0..32 {
@@ -68,7 +68,9 @@ fn lists(warp: u64, out: &mut String) -> u64 {
 
 fn decode(criterion: &mut Criterion) {
     let options = TraceOptions::default();
-    for (name, text) in [("arithmetic", trace(arithmetic)), ("strided", trace(strided)), ("lists", trace(lists))] {
+    for (name, text) in
+        [("arithmetic", trace_text(arithmetic_lines)), ("strided", trace_text(strided_lines)), ("lists", trace_text(gather_lines))]
+    {
         let folder = tempfile::tempdir().unwrap();
         let of_text = folder.path().join("kernel-1.traceg");
         std::fs::write(&of_text, &text).unwrap();

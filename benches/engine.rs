@@ -12,13 +12,13 @@ use warpshard::stats::CounterVisitor;
 
 /// A node of the ring, which forwards the token in the cycle of its arrival.
 #[derive(warpshard::state::State)]
-struct Node {
+struct BenchNode {
     link: LinkId,
     now: Cycle,
     token: Option<(Cycle, u32)>,
 }
 
-impl Unit for Node {
+impl Unit for BenchNode {
     type Payload = u32;
     /// Notification that the token has made its last hop.
     type Event = ();
@@ -54,9 +54,9 @@ impl Unit for Node {
 }
 
 #[derive(warpshard::state::State)]
-struct Idle;
+struct IdleDirector;
 
-impl Director<Node> for Idle {
+impl Director<BenchNode> for IdleDirector {
     fn next_cut(&self, _: Cycle) -> Option<Cycle> {
         None
     }
@@ -75,20 +75,20 @@ impl Director<Node> for Idle {
 }
 
 const NODES: u16 = 147;
-const HOPS: u32 = 20_000;
+const TOKEN_HOPS: u32 = 20_000;
 
 fn epochs(threads: usize) -> u64 {
     let clock = ClockDomain { period: 1 };
     let mut plan = Plan::new(clock);
     for id in 0..NODES {
-        let token = (id == 0).then_some((Cycle(0), HOPS));
-        let unit = Node { link: LinkId(id), now: Cycle(0), token };
+        let token = (id == 0).then_some((Cycle(0), TOKEN_HOPS));
+        let unit = BenchNode { link: LinkId(id), now: Cycle(0), token };
         plan.add_unit(PlannedUnit { name: format!("node{id}"), unit, clock, kind: "node", shard: u32::from(id), cost: 1.0, part: 0 });
     }
     for id in 0..NODES {
         plan.add_link(UnitId(id), UnitId((id + 1) % NODES), Latency::Fixed(Tick(41)));
     }
-    run(plan, Idle, &Settings { threads, ..Settings::default() }).expect("the ring runs").host.epochs
+    run(plan, IdleDirector, &Settings { threads, ..Settings::default() }).expect("the ring runs").host.epochs
 }
 
 fn idle_epochs(c: &mut Criterion) {

@@ -14,20 +14,20 @@ use warpshard::config::Machine;
 use warpshard::{model, workload::Workload};
 
 /// Prepares a machine and a workload outside of the counted region.
-fn prepared(machine: &str, name: &str, parameters: &[(&str, &str)]) -> (Machine, Arc<Workload>) {
+fn prepare_run(machine: &str, name: &str, parameters: &[(&str, &str)]) -> (Machine, Arc<Workload>) {
     let parameters: Vec<(String, String)> = parameters.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let workload = model::builtin(name, 1, &parameters).expect("the model is built in");
     (warpshard::catalogue().machine(machine, &[]).expect("the machine is built in").machine, Arc::new(workload))
 }
 
 #[library_benchmark]
-#[bench::compute(prepared("v100", "gemm_tiled", &[("n", "256"), ("k", "32")]))]
-#[bench::divergent(prepared("v100", "divergent", &[("cta_count", "80")]))]
-#[bench::stream(prepared("v100", "stream", &[("cta_count", "80")]))]
-#[bench::gather(prepared("v100", "gather", &[("cta_count", "40")]))]
-#[bench::latency(prepared("v100", "gather", &[("cta_count", "1"), ("rounds", "20"), ("chains", "1")]))]
-#[bench::fermi(prepared("m2090", "stream", &[("cta_count", "64")]))]
-#[bench::mesh(prepared("hetero", "stream", &[("cta_count", "28")]))]
+#[bench::compute(prepare_run("v100", "gemm_tiled", &[("n", "256"), ("k", "32")]))]
+#[bench::divergent(prepare_run("v100", "divergent", &[("cta_count", "80")]))]
+#[bench::stream(prepare_run("v100", "stream", &[("cta_count", "80")]))]
+#[bench::gather(prepare_run("v100", "gather", &[("cta_count", "40")]))]
+#[bench::latency(prepare_run("v100", "gather", &[("cta_count", "1"), ("rounds", "20"), ("chains", "1")]))]
+#[bench::fermi(prepare_run("m2090", "stream", &[("cta_count", "64")]))]
+#[bench::mesh(prepare_run("hetero", "stream", &[("cta_count", "28")]))]
 fn run((machine, workload): (Machine, Arc<Workload>)) -> u64 {
     black_box(simulate(&machine, &workload, RunOptions::default()).expect("it runs").outcome.cycles)
 }

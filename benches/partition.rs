@@ -16,24 +16,24 @@ use warpshard::mem::{Partition, PartitionPorts};
 use warpshard::protocol::{Credit, MemOp, MemPacket, Outbox, PacketPart, Payload};
 
 const SECTORS: u64 = 8192;
-const EPOCH: u64 = 40;
+const EPOCH_CYCLES: u64 = 40;
 const PORTS: PartitionPorts =
     PartitionPorts { request_in: LinkId(0), credit_out: LinkId(10), reply_out: LinkId(20), credit_in: LinkId(30), from_grid: LinkId(40) };
 
 /// Returns the addresses of the first partition's sectors, from 0 on.
-fn addresses(machine: &Machine, count: usize) -> Vec<Addr> {
+fn partition_addresses(machine: &Machine, count: usize) -> Vec<Addr> {
     let all = (0..).map(|sector| Addr(sector * 32));
     all.filter(|addr| u32::from(machine.mem.map.slice_of(*addr).0) < machine.mem.map.slices_per_partition).take(count).collect()
 }
 
 /// A partition under test, with its outbox and its current cycle.
-struct Reader {
+struct PartitionReader {
     partition: Partition,
     out: Outbox,
     now: u64,
 }
 
-impl Reader {
+impl PartitionReader {
     fn new(machine: &Machine) -> Self {
         let (llc, dram) = (ClockDomain { period: 425 }, ClockDomain { period: 566 });
         let route = Route { to: UnitId(0), from_clock: llc, to_clock: llc, latency: Tick(llc.period) };
@@ -48,10 +48,10 @@ impl Reader {
                 let slice = machine.mem.map.slice_of(*addr);
                 let (part, port) = (PacketPart::new(KernelIndex(0), SectorMask::of(*addr)), PortId(0));
                 let packet = MemPacket { addr: *addr, token: 0, bytes: u32::MAX, port, slice, part, op: MemOp::Read };
-                let at = self.now + nth as u64 * EPOCH / per_epoch as u64;
+                let at = self.now + nth as u64 * EPOCH_CYCLES / per_epoch as u64;
                 self.partition.deliver(LinkId(PORTS.request_in.0 + slice.0), Cycle(at), &Payload::Mem(packet));
             }
-            self.now += EPOCH;
+            self.now += EPOCH_CYCLES;
             self.partition.run(Cycle(self.now), true, &mut self.out);
             for sent in std::mem::take(self.out.batch(0)) {
                 if let Payload::Mem(packet) = sent.payload {
@@ -70,15 +70,15 @@ fn partition(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("partition of the v100");
     group.sample_size(20);
     group.throughput(Throughput::Elements(SECTORS));
-    let few = addresses(&machine, 512);
+    let few = partition_addresses(&machine, 512);
     let hits: Vec<Addr> = few.iter().cycle().take(SECTORS as usize).copied().collect();
-    let mut reader = Reader::new(&machine);
+    let mut reader = PartitionReader::new(&machine);
     reader.read(&machine, &few, 20);
     group.bench_function("sectors that hit", |bencher| bencher.iter(|| reader.read(&machine, black_box(&hits), 60)));
-    let misses = addresses(&machine, SECTORS as usize);
+    let misses = partition_addresses(&machine, SECTORS as usize);
     group.bench_function("sectors that miss", |bencher| {
         bencher.iter_batched_ref(
-            || Reader::new(&machine),
+            || PartitionReader::new(&machine),
             |reader| reader.read(&machine, black_box(&misses), 20),
             criterion::BatchSize::LargeInput,
         );

@@ -15,7 +15,7 @@ use warpshard::base::CtaIndex;
 use warpshard::program::Program;
 
 /// Writes a program of 64 CTAs whose warps iterate 1000 times over a loop of fused multiply-adds, integer arithmetic and a comparison.
-fn compute(folder: &Path) -> PathBuf {
+fn write_compute_program(folder: &Path) -> PathBuf {
     let mut code = vec!["S2R R0, SR_TID.X".to_owned(), "I2F R4, R0".to_owned(), "MOV R3, RZ".to_owned()];
     let start = 16 * code.len();
     code.extend((0..8).map(|i| format!("FFMA R{}, R{}, 0.5, R4", 8 + i, 8 + (i + 1) % 8)));
@@ -32,7 +32,7 @@ fn compute(folder: &Path) -> PathBuf {
 }
 
 /// Executes a program CTA by CTA, as a run does, and counts the instructions of its streams.
-fn streams(program: &Arc<Program>) -> u64 {
+fn count_instructions(program: &Arc<Program>) -> u64 {
     let workload = program.workload().unwrap();
     let one = |kernel: &warpshard::workload::Kernel| {
         let ctas = (0..kernel.info.ctas()).map(|cta| kernel.source.cta(CtaIndex(cta)));
@@ -47,14 +47,14 @@ fn programs(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("programs");
     group.sample_size(10);
     for name in ["compute", "sgemm", "reduction", "saxpy", "scan"] {
-        let path = if name == "compute" { compute(folder.path()) } else { own.join(format!("{name}.toml")) };
+        let path = if name == "compute" { write_compute_program(folder.path()) } else { own.join(format!("{name}.toml")) };
         let program = Program::load(&path, None, &[]).unwrap();
         let instructions = program.execute(false).unwrap().warp_instructions();
         group.throughput(Throughput::Elements(instructions));
         group.bench_function(name, |bencher| bencher.iter(|| black_box(program.execute(false).unwrap())));
         group.bench_function(format!("{name}-measured"), |bencher| bencher.iter(|| black_box(program.execute(true).unwrap())));
-        assert_eq!(streams(&program), instructions);
-        group.bench_function(format!("{name}-streams"), |bencher| bencher.iter(|| black_box(streams(&program))));
+        assert_eq!(count_instructions(&program), instructions);
+        group.bench_function(format!("{name}-streams"), |bencher| bencher.iter(|| black_box(count_instructions(&program))));
     }
     group.finish();
 }

@@ -15,7 +15,7 @@ fn whole_runs(criterion: &mut Criterion) {
     let parameters = [("n", "512"), ("k", "32")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     let workload = Arc::new(model::builtin("gemm_tiled", 1, &parameters).unwrap());
     let run = |threads| simulate(&machine, &workload, RunOptions { threads, ..RunOptions::default() }).unwrap().outcome;
-    let issued = |counter: &warpshard::stats::Counted| counter.info.name == "warp_instructions";
+    let issued = |counter: &warpshard::stats::CounterValue| counter.info.name == "warp_instructions";
     let instructions = run(1).kernels.iter().flat_map(|kernel| kernel.counters.iter()).filter(issued).map(|counter| counter.value).sum();
     let mut group = criterion.benchmark_group("gemm_tiled of 512x32 on v100");
     group.sample_size(10);

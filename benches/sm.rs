@@ -21,7 +21,7 @@ use warpshard::workload::{
 
 const WARPS: u32 = 64;
 const INSTRUCTIONS: u32 = 1000;
-const EPOCH: u64 = 40;
+const EPOCH_CYCLES: u64 = 40;
 const PORTS: SmPorts = SmPorts {
     to_request_net: LinkId(0),
     to_grid: LinkId(1),
@@ -33,9 +33,9 @@ const PORTS: SmPorts = SmPorts {
 };
 
 #[derive(Debug)]
-struct Fixed(Arc<CtaProgram>);
+struct FixedWorkload(Arc<CtaProgram>);
 
-impl CtaSource for Fixed {
+impl CtaSource for FixedWorkload {
     fn cta(&self, _: CtaIndex) -> Arc<CtaProgram> {
         Arc::clone(&self.0)
     }
@@ -79,7 +79,7 @@ fn workload(body: impl Fn(&mut StreamBuilder)) -> Arc<Workload> {
         name: "bench".into(),
         id: 1,
         grid: Dim3 { x: 2, y: 1, z: 1 },
-        cluster: Dim3::ONE,
+        cluster: Dim3::SINGLE_ELEMENT,
         block: Dim3 { x: WARPS * 16, y: 1, z: 1 },
         shared_bytes: 0,
         registers: 32,
@@ -92,7 +92,7 @@ fn workload(body: impl Fn(&mut StreamBuilder)) -> Arc<Workload> {
         gpu: None,
         copy: None,
     };
-    let kernels = vec![Kernel { info, source: Arc::new(Fixed(Arc::new(program))) }];
+    let kernels = vec![Kernel { info, source: Arc::new(FixedWorkload(Arc::new(program))) }];
     Arc::new(Workload {
         name: "bench".into(),
         commands: vec![Command::Launch(KernelIndex(0))],
@@ -127,7 +127,7 @@ fn run(machine: &Machine, workload: &Arc<Workload>) -> (u64, u64) {
     }
     let (mut now, mut done) = (0, 0);
     while done < 2 {
-        now += EPOCH;
+        now += EPOCH_CYCLES;
         sm.run(Cycle(now), true, &mut out);
         for sent in std::mem::take(out.batch(0)) {
             match sent.payload {

@@ -47,8 +47,9 @@ use warpshard_run::Catalogue;
 
 /// Returns the catalogue of the program: the built-in files and policies, including the files of the papers, and the measured launches.
 pub fn catalogue() -> &'static Catalogue {
-    static ALL: LazyLock<Catalogue> = LazyLock::new(|| warpshard_papers::catalogue().with_measured(warpshard_validate::measurements()));
-    &ALL
+    static CATALOGUE: LazyLock<Catalogue> =
+        LazyLock::new(|| warpshard_papers::catalogue().with_measurements(warpshard_validate::measurements()));
+    &CATALOGUE
 }
 
 /// Returns all studies by name: the studies of the papers, and the comparisons with simulators and hardware.
@@ -66,9 +67,9 @@ pub fn find_study(name: &str) -> Option<&'static Study> {
 /// The examples of `docs/library.md`, which build and run as documentation tests.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/library.md")]
-struct Library;
+struct LibraryExamples;
 
 /// The complete example of `docs/adding.md`, which builds and runs as a documentation test.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/adding.md")]
-struct Adding;
+struct AddingExamples;

@@ -32,8 +32,8 @@ pub(crate) enum Change {
 }
 
 /// Returns the rows of the table of docs/adding.md: name of the recipe and changed files.
-fn rows() -> Vec<(String, Vec<String>)> {
-    let text = fs::read_to_string(root().join("docs/adding.md")).unwrap();
+fn document_rows() -> Vec<(String, Vec<String>)> {
+    let text = fs::read_to_string(repository_root().join("docs/adding.md")).unwrap();
     let table = text.lines().skip_while(|line| !line.starts_with("| to add | files |")).skip(2).take_while(|line| line.starts_with('|'));
     let row = |line: &str| {
         let mut cells = line.trim_matches('|').splitn(2, '|');
@@ -45,7 +45,7 @@ fn rows() -> Vec<(String, Vec<String>)> {
     table.map(row).collect()
 }
 
-fn root() -> PathBuf {
+fn repository_root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
@@ -57,7 +57,7 @@ fn with_recipe_names(path: &str, recipe: &Recipe) -> String {
 
 #[test]
 fn every_recipe_changes_exactly_the_files_that_its_row_names() {
-    let rows = rows();
+    let rows = document_rows();
     assert!(rows.len() > 15, "the table of docs/adding.md was not found");
     for recipe in RECIPES {
         let (_, files) = rows.iter().find(|(name, _)| name == recipe.row).unwrap_or_else(|| panic!("no row `{}`", recipe.row));
@@ -69,9 +69,10 @@ fn every_recipe_changes_exactly_the_files_that_its_row_names() {
 
 #[test]
 fn every_file_that_a_document_names_exists() {
-    let mut documents = vec![root().join("README.md"), root().join("ARCHITECTURE.md")];
-    let papers = fs::read_dir(root().join("papers/src")).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
-    for folder in papers.chain([root().join("docs")]) {
+    let mut documents = vec![repository_root().join("README.md"), repository_root().join("ARCHITECTURE.md")];
+    let papers =
+        fs::read_dir(repository_root().join("papers/src")).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    for folder in papers.chain([repository_root().join("docs")]) {
         documents.extend(fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
     }
     for document in documents.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
@@ -81,16 +82,16 @@ fn every_file_that_a_document_names_exists() {
             ["configs/machines/", "configs/workloads/", "crates/", "docs/", "papers/", "programs/", "src/", "sync/", "tests/", "validate/"];
         let file = |path: &&str| folders.iter().any(|folder| path.starts_with(folder));
         for path in quoted.filter(file).filter(|path| !path.contains(['<', '*', ' ', '{', ':']) && !path.contains("/x")) {
-            assert!(root().join(path).exists(), "{} names `{path}`, which does not exist", document.display());
+            assert!(repository_root().join(path).exists(), "{} names `{path}`, which does not exist", document.display());
         }
     }
 }
 
 #[test]
 fn every_file_that_the_table_names_exists() {
-    for (row, files) in rows() {
+    for (row, files) in document_rows() {
         for path in files.iter().filter(|path| !path.contains("/x.") && !path.contains('<') && !path.contains("/x/")) {
-            assert!(root().join(path).exists(), "row `{row}` of docs/adding.md names `{path}`, which does not exist");
+            assert!(repository_root().join(path).exists(), "row `{row}` of docs/adding.md names `{path}`, which does not exist");
         }
     }
 }
@@ -98,25 +99,25 @@ fn every_file_that_the_table_names_exists() {
 /// Returns the names of the packages of the workspace.
 fn packages() -> Vec<String> {
     let name = |member: &str| {
-        let manifest: toml::Table = fs::read_to_string(root().join(member).join("Cargo.toml")).unwrap().parse().unwrap();
+        let manifest: toml::Table = fs::read_to_string(repository_root().join(member).join("Cargo.toml")).unwrap().parse().unwrap();
         manifest["package"]["name"].as_str().unwrap().to_owned()
     };
-    let manifest: toml::Table = fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
+    let manifest: toml::Table = fs::read_to_string(repository_root().join("Cargo.toml")).unwrap().parse().unwrap();
     let members = manifest["workspace"]["members"].as_array().unwrap().iter().map(|member| name(member.as_str().unwrap()));
     members.chain([name(".")]).collect()
 }
 
 /// Returns the target folder. This test runs as target/PROFILE/deps/adding-..., so dependencies are shared with the builds of this tree.
-fn target() -> PathBuf {
+fn target_folder() -> PathBuf {
     std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned()
 }
 
 /// Runs cargo in a tree and expects success.
-fn cargo(tree: &Path, arguments: &[String]) {
+fn run_cargo(tree: &Path, arguments: &[String]) {
     let output = Command::new(env!("CARGO"))
         .args(arguments)
         .current_dir(tree)
-        .env("CARGO_TARGET_DIR", target())
+        .env("CARGO_TARGET_DIR", target_folder())
         .env_remove("RUSTFLAGS")
         .output()
         .unwrap();
@@ -125,7 +126,7 @@ fn cargo(tree: &Path, arguments: &[String]) {
 
 #[test]
 fn every_recipe_can_be_applied_to_one_copy_of_the_tree() {
-    let copy = target().join("adding/all");
+    let copy = target_folder().join("adding/all");
     let mut tree = Tree::default();
     for part in [
         "Cargo.toml",
@@ -143,74 +144,78 @@ fn every_recipe_can_be_applied_to_one_copy_of_the_tree() {
         "benches",
         "docs",
     ] {
-        tree.add(part);
+        tree.add_files(part);
     }
     for recipe in RECIPES {
         for (path, change) in recipe.changes {
-            tree.apply(path, change, recipe.row);
+            tree.apply_change(path, change, recipe.row);
         }
     }
-    tree.write(&copy);
+    tree.write_to(&copy);
     if std::env::var("WARPSHARD_ADDING").is_ok_and(|value| value == "build") {
-        check(&copy);
+        check_copy(&copy);
     }
 }
 
 /// Runs `cargo check` on a copy of the workspace.
-fn check(copy: &Path) {
+fn check_copy(copy: &Path) {
     let mut arguments: Vec<String> = ["check", "--quiet", "--offline", "--lib", "--bins"].map(str::to_owned).into();
     // A package of the copy has the same path in its workspace as the original, so cargo would confuse the two. Another profile makes it a
     // different package.
     arguments.extend(packages().iter().flat_map(|name| ["--config".to_owned(), format!("profile.dev.package.{name}.codegen-units=3")]));
-    cargo(copy, &arguments);
+    run_cargo(copy, &arguments);
 }
 
 /// Returns a copy of the workspace with a toy paper, a program that includes it, and tests/embedding as members; builds both programs once.
 fn tree_with_paper() -> &'static Path {
-    static COPY: OnceLock<PathBuf> = OnceLock::new();
-    COPY.get_or_init(build_with_paper)
+    static TREE_COPY: OnceLock<PathBuf> = OnceLock::new();
+    TREE_COPY.get_or_init(build_with_paper)
 }
 
 fn build_with_paper() -> PathBuf {
-    let copy = target().join("adding/paper");
+    let copy = target_folder().join("adding/paper");
     let mut tree = Tree::default();
-    tree.add("Cargo.toml");
-    tree.add("papers");
+    tree.add_files("Cargo.toml");
+    tree.add_files("papers");
     for (path, change) in TOY {
-        tree.apply(path, change, "paper");
+        tree.apply_change(path, change, "paper");
     }
     // A separate program with another name is built, because the main binary would overwrite this tree's.
-    tree.apply("Cargo.toml", &Change::Replace("members = [", "members = [\n    \"program\",\n    \"tests/embedding\","), "paper");
-    tree.0.insert("program/Cargo.toml".to_owned(), program().into_bytes());
+    tree.apply_change("Cargo.toml", &Change::Replace("members = [", "members = [\n    \"program\",\n    \"tests/embedding\","), "paper");
+    tree.0.insert("program/Cargo.toml".to_owned(), program_manifest().into_bytes());
     // As a member, tests/embedding reuses this tree's build of the library. A program outside of the workspace (tests/embedding.sh) would
     // rebuild it.
-    tree.add("tests/embedding/Cargo.toml");
-    tree.add("tests/embedding/src");
-    tree.apply("tests/embedding/Cargo.toml", &Change::Replace("[workspace]\n", ""), "embedding");
-    tree.apply("program/src/main.rs", &Change::New("fn main() -> std::process::ExitCode {\n    warpshard::cli::main()\n}\n"), "paper");
-    tree.write(&copy);
+    tree.add_files("tests/embedding/Cargo.toml");
+    tree.add_files("tests/embedding/src");
+    tree.apply_change("tests/embedding/Cargo.toml", &Change::Replace("[workspace]\n", ""), "embedding");
+    tree.apply_change(
+        "program/src/main.rs",
+        &Change::New("fn main() -> std::process::ExitCode {\n    warpshard::cli::main()\n}\n"),
+        "paper",
+    );
+    tree.write_to(&copy);
     // All other parts are links to this tree, so that cargo reuses their build.
     for part in ["README.md", "src", "crates", "sync", "configs", "programs", "python", "validate", "benches", "docs"] {
         let link = copy.join(part);
         if !link.exists() {
-            std::os::unix::fs::symlink(root().join(part), link).unwrap();
+            std::os::unix::fs::symlink(repository_root().join(part), link).unwrap();
         }
     }
-    fs::copy(root().join("Cargo.lock"), copy.join("Cargo.lock")).unwrap();
+    fs::copy(repository_root().join("Cargo.lock"), copy.join("Cargo.lock")).unwrap();
     let packages = ["--package", "warpshard-with-toy", "--package", "warpshard-embedding"];
     let mut arguments: Vec<String> = ["build", "--quiet", "--offline"].into_iter().chain(packages).map(str::to_owned).collect();
-    // Another profile makes `warpshard-papers` a different package, as in `check`; its dependents then differ, too.
+    // Another profile makes `warpshard-papers` a different package, as in `check_copy`; its dependents then differ, too.
     for setting in ["opt-level=0", "codegen-units=3"] {
         arguments.extend(["--config".to_owned(), format!("profile.dev.package.warpshard-papers.{setting}")]);
     }
-    cargo(&copy, &arguments);
+    run_cargo(&copy, &arguments);
     copy
 }
 
 #[test]
 fn an_embedding_program_runs_with_its_policies() {
     let copy = tree_with_paper();
-    let output = Command::new(target().join("debug/warpshard-embedding")).current_dir(copy).output().unwrap();
+    let output = Command::new(target_folder().join("debug/warpshard-embedding")).current_dir(copy).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success() && text.contains("CTAs handed out"), "{text}{}", String::from_utf8_lossy(&output.stderr));
 }
@@ -219,7 +224,7 @@ fn an_embedding_program_runs_with_its_policies() {
 fn the_program_lists_and_runs_the_items_of_a_new_paper() {
     let copy = tree_with_paper();
     let run = |arguments: &[&str]| {
-        let output = Command::new(target().join("debug/warpshard-with-toy")).args(arguments).current_dir(copy).output().unwrap();
+        let output = Command::new(target_folder().join("debug/warpshard-with-toy")).args(arguments).current_dir(copy).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{arguments:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
         text
@@ -241,7 +246,7 @@ fn the_program_lists_and_runs_the_items_of_a_new_paper() {
 }
 
 /// Returns the manifest of a program with the features of this build, so that cargo also reuses the packages that have features.
-fn program() -> String {
+fn program_manifest() -> String {
     let features = [("mpi", cfg!(feature = "mpi")), ("parquet", cfg!(feature = "parquet")), ("monitor", cfg!(feature = "monitor"))];
     let features: Vec<&str> = features.iter().filter(|(_, has)| *has).map(|(name, _)| *name).collect();
     format!(
@@ -256,11 +261,11 @@ struct Tree(BTreeMap<String, Vec<u8>>);
 
 impl Tree {
     /// Adds a file of the repository, or all files of a folder.
-    fn add(&mut self, part: &str) {
-        let from = root().join(part);
+    fn add_files(&mut self, part: &str) {
+        let from = repository_root().join(part);
         if from.is_dir() {
             for entry in fs::read_dir(from).unwrap() {
-                self.add(&format!("{part}/{}", entry.unwrap().file_name().to_str().unwrap()));
+                self.add_files(&format!("{part}/{}", entry.unwrap().file_name().to_str().unwrap()));
             }
         } else {
             self.0.insert(part.to_owned(), fs::read(from).unwrap());
@@ -268,26 +273,26 @@ impl Tree {
     }
 
     /// Returns the text of a file.
-    fn text(&self, path: &str, row: &str) -> String {
+    fn file_text(&self, path: &str, row: &str) -> String {
         let file = self.0.get(path).unwrap_or_else(|| panic!("recipe `{row}`: there is no {path}"));
         String::from_utf8(file.clone()).unwrap()
     }
 
-    fn apply(&mut self, path: &str, change: &Change, row: &str) {
+    fn apply_change(&mut self, path: &str, change: &Change, row: &str) {
         let text = match change {
             Change::New(text) => (*text).to_owned(),
             Change::CopyOf(from, old, new) => {
-                let text = self.text(from, row);
+                let text = self.file_text(from, row);
                 assert!(text.contains(old), "recipe `{row}`: {from} has no `{old}`");
                 text.replacen(old, new, 1)
             }
             Change::Replace(old, new) => {
-                let text = self.text(path, row);
+                let text = self.file_text(path, row);
                 assert!(text.contains(old), "recipe `{row}`: {path} has no `{old}`");
                 text.replacen(old, new, 1)
             }
             Change::After(anchor, added) => {
-                let text = self.text(path, row);
+                let text = self.file_text(path, row);
                 let at = text.find(anchor).unwrap_or_else(|| panic!("recipe `{row}`: {path} has no `{anchor}`"));
                 let end = at + text[at..].find('\n').unwrap() + 1;
                 format!("{}{added}\n{}", &text[..end], &text[end..])
@@ -299,7 +304,7 @@ impl Tree {
     }
 
     /// Writes the files to a folder. Unchanged files keep their time stamps, and other files of the folder are removed.
-    fn write(&self, folder: &Path) {
+    fn write_to(&self, folder: &Path) {
         for (path, text) in &self.0 {
             let file = folder.join(path);
             if fs::read(&file).is_ok_and(|there| there == *text) {

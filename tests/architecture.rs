@@ -178,7 +178,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
 ];
 
 /// The file that re-exports every package for users of the library. All other files of its package follow the table.
-const FACADE: &str = "src/lib.rs";
+const FACADE_FILE: &str = "src/lib.rs";
 
 /// Packages whose results must depend on machine, workload and seed alone. The same holds for the controllers of papers.
 const MODEL_PACKAGES: &[&str] =
@@ -186,7 +186,7 @@ const MODEL_PACKAGES: &[&str] =
 
 /// Folders whose files are the stages of one pipeline. A stage and the next one name each other's types, so the files may import each
 /// other.
-const PIPELINES: &[&str] = &["program/exec", "noc/mesh"];
+const PIPELINE_FOLDERS: &[&str] = &["program/exec", "noc/mesh"];
 
 /// Modules that their submodules may import, each with the reason.
 const PARENT_MODULES: &[(&str, &str)] = &[
@@ -207,12 +207,12 @@ const PARENT_MODULES: &[(&str, &str)] = &[
 const PRINTING_PACKAGES: &[&str] = &["report", "main"];
 
 /// Packages that may use `unsafe` and atomics.
-const LOW_LEVEL: &[&str] = &["host", "state", "state_derive", "sync"];
+const LOW_LEVEL_PACKAGES: &[&str] = &["host", "state", "state_derive", "sync"];
 
 /// Largest number of lines of a file; most files have 80 to 250 lines.
 const MAX_FILE_LINES: usize = 700;
 
-fn verdict(rule: &str, problems: Vec<String>) {
+fn assert_no_problems(rule: &str, problems: Vec<String>) {
     assert!(problems.is_empty(), "{rule}\n  {}", problems.join("\n  "));
 }
 
@@ -229,7 +229,7 @@ fn forbidden_arrows(source: &Source) -> Vec<String> {
     let known = |target: &str| allowed.iter().any(|allowed| allowed.split("::").next() == Some(target));
     let mut problems = Vec::new();
     for path in source.paths() {
-        let Some(target) = source.absolute(&path).filter(|target| target[0] != package) else { continue };
+        let Some(target) = source.absolute_path(&path).filter(|target| target[0] != package) else { continue };
         // Imports in tests may use packages beyond the table (dev-dependencies), but for packages in the table the same parts are allowed.
         if !allows(allowed, &target.join("::")) && (known(&target[0]) || !source.is_test(path.at)) {
             let (line, target) = (source.line_of(path.at), target.join("::"));
@@ -244,29 +244,29 @@ fn list(names: &[&str]) -> String {
 }
 
 /// Lists every occurrence of one of `words` in the code.
-fn uses(source: &Source, words: &[&str], instead: &str) -> Vec<String> {
-    let places = words.iter().flat_map(|word| source.words(word).map(move |at| (at, *word)));
+fn word_uses(source: &Source, words: &[&str], instead: &str) -> Vec<String> {
+    let places = words.iter().flat_map(|word| source.word_offsets(word).map(move |at| (at, *word)));
     let in_order: BTreeSet<(usize, &str)> = places.collect();
     in_order.iter().map(|(at, word)| format!("{}:{}: `{word}`: {instead}", source.path, source.line_of(*at))).collect()
 }
 
 /// Lists iterations over maps and sets whose order depends on hashes, found by the names of the file's hash maps.
 fn find_hash_iterations(source: &Source) -> Vec<String> {
-    const ORDERED_BY_HASH: [&str; 7] = ["iter", "iter_mut", "keys", "values", "values_mut", "drain", "into_iter"];
+    const HASH_ORDERED_METHODS: [&str; 7] = ["iter", "iter_mut", "keys", "values", "values_mut", "drain", "into_iter"];
     let mut problems = Vec::new();
     for kind in ["FxHashMap", "FxHashSet"] {
-        for at in source.words(kind) {
+        for at in source.word_offsets(kind) {
             let before = source.code[..at].trim_end().trim_end_matches(['&', ' ', ':', '=']).trim_end();
             let name: String = before.chars().rev().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             let name: String = name.chars().rev().collect();
             if name.is_empty() || matches!(name.as_str(), "mut" | "use" | "Self") || before.ends_with("::") {
                 continue;
             }
-            for used in source.words(&name) {
+            for used in source.word_offsets(&name) {
                 let rest = source.code[used + name.len()..].trim_start();
                 let Some(call) = rest.strip_prefix('.').map(str::trim_start) else { continue };
                 let method: String = call.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-                if ORDERED_BY_HASH.contains(&method.as_str()) {
+                if HASH_ORDERED_METHODS.contains(&method.as_str()) {
                     problems.push(format!(
                         "{}:{}: `{name}.{method}()` visits a {kind} in the order of its hashes: use a BTreeMap, or keep a sorted list of keys",
                         source.path,
@@ -283,30 +283,30 @@ fn find_hash_iterations(source: &Source) -> Vec<String> {
 
 #[test]
 fn packages_import_only_along_the_arrows() {
-    let sources = Source::packages();
-    let problems = sources.iter().filter(|source| source.path != FACADE).flat_map(forbidden_arrows).collect();
-    verdict("the arrow table of tests/architecture.rs lists the allowed imports:", problems);
+    let sources = Source::package_sources();
+    let problems = sources.iter().filter(|source| source.path != FACADE_FILE).flat_map(forbidden_arrows).collect();
+    assert_no_problems("the arrow table of tests/architecture.rs lists the allowed imports:", problems);
 }
 
 #[test]
 fn the_arrow_table_names_the_packages_that_exist() {
-    let found: BTreeSet<String> = Source::packages().iter().map(Source::package).collect();
+    let found: BTreeSet<String> = Source::package_sources().iter().map(Source::package).collect();
     let table: BTreeSet<String> = ALLOWED_IMPORTS.iter().map(|row| row.0.to_owned()).collect();
     assert_eq!(found, table, "left: packages with sources, right: packages of the arrow table");
-    let members: BTreeSet<String> = members().into_iter().map(|(package, _)| package).collect();
+    let members: BTreeSet<String> = workspace_members().into_iter().map(|(package, _)| package).collect();
     assert_eq!(members, table, "left: packages of Cargo.toml, right: packages of the arrow table");
 }
 
 /// Reads a manifest of this repository.
-fn manifest(path: &str) -> toml::Table {
+fn read_manifest(path: &str) -> toml::Table {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {error}")).parse().unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// Returns the program's package and the packages of the workspace below it, each with the path of its manifest. The Python package is
 /// above the program and is excluded.
-fn members() -> Vec<(String, String)> {
-    let workspace = manifest("Cargo.toml");
+fn workspace_members() -> Vec<(String, String)> {
+    let workspace = read_manifest("Cargo.toml");
     let members = workspace["workspace"]["members"]
         .as_array()
         .unwrap()
@@ -318,7 +318,7 @@ fn members() -> Vec<(String, String)> {
 }
 
 /// Returns the project's packages in the dependency tables called `kind`, including the tables for particular targets.
-fn dependencies(manifest: &toml::Table, kind: &str) -> BTreeSet<String> {
+fn project_dependencies(manifest: &toml::Table, kind: &str) -> BTreeSet<String> {
     let targets = manifest.get("target").and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::values);
     let tables = [manifest].into_iter().chain(targets.filter_map(toml::Value::as_table)).filter_map(|table| table.get(kind)?.as_table());
     let ours =
@@ -329,22 +329,22 @@ fn dependencies(manifest: &toml::Table, kind: &str) -> BTreeSet<String> {
 #[test]
 fn package_dependencies_follow_the_arrow_table() {
     let mut problems = Vec::new();
-    for (package, path) in members() {
+    for (package, path) in workspace_members() {
         let (_, allowed) = ALLOWED_IMPORTS.iter().find(|row| row.0 == package).unwrap_or_else(|| panic!("no row `{package}`"));
-        let manifest = manifest(&path);
+        let manifest = read_manifest(&path);
         let allowed: BTreeSet<&str> = allowed.iter().map(|allowed| allowed.split("::").next().unwrap()).collect();
         // The program's package depends on all others, to re-export them for users of the library.
         for kind in ["dependencies", "build-dependencies"].into_iter().filter(|_| package != "main") {
-            let wrong = dependencies(&manifest, kind).into_iter().filter(|name| !allowed.contains(name.as_str()));
+            let wrong = project_dependencies(&manifest, kind).into_iter().filter(|name| !allowed.contains(name.as_str()));
             problems.extend(wrong.map(|name| format!("{path}: {package} must not depend on {name}")));
         }
         if !["papers", "validate", "main"].contains(&package.as_str()) {
-            let tested = dependencies(&manifest, "dev-dependencies");
+            let tested = project_dependencies(&manifest, "dev-dependencies");
             let wrong = tested.iter().filter(|name| ["papers", "validate", "main"].contains(&name.as_str()));
             problems.extend(wrong.map(|name| format!("{path}: tests of {package} must not depend on {name}: they belong in tests/")));
         }
     }
-    verdict("the arrow table of tests/architecture.rs lists the allowed dependencies:", problems);
+    assert_no_problems("the arrow table of tests/architecture.rs lists the allowed dependencies:", problems);
 }
 
 #[test]
@@ -355,32 +355,35 @@ fn the_arrow_table_has_no_cycle() {
         let packages = allowed.iter().map(|name| name.split("::").next().unwrap_or_default());
         packages.filter(move |name| !above(row, name)).map(move |name| format!("{package} -> {name}"))
     });
-    verdict("arrows point upwards in the table:", wrong.collect());
+    assert_no_problems("arrows point upwards in the table:", wrong.collect());
 }
 
 #[test]
 fn folders_have_no_import_cycles() {
-    let problems = circles::folder_cycles(&Source::packages());
-    verdict("folders that do not contain each other import each other in one direction only:", problems);
+    let problems = circles::folder_cycles(&Source::package_sources());
+    assert_no_problems("folders that do not contain each other import each other in one direction only:", problems);
 }
 
 #[test]
 fn files_have_no_import_cycles() {
-    let exempt = Exemptions { pipelines: PIPELINES, parent_modules: PARENT_MODULES };
-    verdict("files import each other in one direction only:", circles::file_cycles(&Source::packages(), &exempt));
+    let exempt = Exemptions { pipelines: PIPELINE_FOLDERS, parent_modules: PARENT_MODULES };
+    assert_no_problems("files import each other in one direction only:", circles::file_cycles(&Source::package_sources(), &exempt));
 }
 
 #[test]
 fn exemptions_from_the_cycle_check_exist() {
-    let sources = Source::packages();
+    let sources = Source::package_sources();
     let modules: BTreeSet<String> = sources.iter().flat_map(|source| [source.module().join("/"), source.folder().join("/")]).collect();
-    let named = PIPELINES.iter().chain(PARENT_MODULES.iter().map(|(family, _)| family));
-    verdict("exempted modules exist:", named.filter(|module| !modules.contains(**module)).map(|module| (*module).to_owned()).collect());
+    let named = PIPELINE_FOLDERS.iter().chain(PARENT_MODULES.iter().map(|(family, _)| family));
+    assert_no_problems(
+        "exempted modules exist:",
+        named.filter(|module| !modules.contains(**module)).map(|module| (*module).to_owned()).collect(),
+    );
     let idle = PARENT_MODULES.iter().filter(|family| {
         let others: Vec<(&str, &str)> = PARENT_MODULES.iter().filter(|other| other != family).copied().collect();
-        circles::file_cycles(&sources, &Exemptions { pipelines: PIPELINES, parent_modules: &others }).is_empty()
+        circles::file_cycles(&sources, &Exemptions { pipelines: PIPELINE_FOLDERS, parent_modules: &others }).is_empty()
     });
-    verdict("a module is exempted only if it is part of a cycle:", idle.map(|(family, _)| (*family).to_owned()).collect());
+    assert_no_problems("a module is exempted only if it is part of a cycle:", idle.map(|(family, _)| (*family).to_owned()).collect());
 }
 
 /// Lists the lines of a file with one of `keys` as a whole name or as a part of a name joined by `_` or `-`. A key consists of words joined
@@ -409,54 +412,57 @@ fn no_package_below_the_papers_names_a_paper() {
     let keys: Vec<String> = folders.filter(|entry| entry.path().is_dir()).map(|entry| entry.file_name().into_string().unwrap()).collect();
     assert!(!keys.is_empty());
     let mut files = Vec::new();
-    ["configs", "crates", "programs", "sync"].iter().for_each(|folder| source::collect(&root.join(folder), &mut files));
+    ["configs", "crates", "programs", "sync"].iter().for_each(|folder| source::collect_files(&root.join(folder), &mut files));
     files.sort();
-    let problems =
-        files.iter().flat_map(|file| find_paper_keys(&source::relative(file), &String::from_utf8_lossy(&fs::read(file).unwrap()), &keys));
-    verdict("only papers/ names papers:", problems.collect());
+    let problems = files
+        .iter()
+        .flat_map(|file| find_paper_keys(&source::relative_path(file), &String::from_utf8_lossy(&fs::read(file).unwrap()), &keys));
+    assert_no_problems("only papers/ names papers:", problems.collect());
 }
 
 #[test]
 fn every_file_begins_with_a_doc_comment() {
     let mut problems = Vec::new();
-    for source in Source::everywhere() {
+    for source in Source::repository_sources() {
         if !source.text.starts_with("//!") {
             problems.push(format!("{}:1: begin with `//!`: purpose, inputs, outputs, invariants", source.path));
         }
     }
-    verdict("every file opens with its header:", problems);
+    assert_no_problems("every file opens with its header:", problems);
 }
 
 #[test]
 fn files_stay_below_the_length_limit() {
-    let lines = Source::everywhere()
+    let lines = Source::repository_sources()
         .into_iter()
         .map(|source| (source.text.lines().count(), source.path))
         .filter(|(lines, _)| *lines > MAX_FILE_LINES);
     let problems = lines.map(|(lines, path)| format!("{path}:{MAX_FILE_LINES}: {lines} lines: split it by mechanism")).collect();
-    verdict("files stay short enough to read:", problems);
+    assert_no_problems("files stay short enough to read:", problems);
 }
 
 #[test]
 fn unsafe_code_and_atomics_are_confined_to_low_level_packages() {
-    let everywhere = Source::everywhere();
-    let sources = everywhere.iter().filter(|source| !LOW_LEVEL.contains(&source.package().as_str()) && !source.path.starts_with("sync/"));
+    let everywhere = Source::repository_sources();
+    let sources =
+        everywhere.iter().filter(|source| !LOW_LEVEL_PACKAGES.contains(&source.package().as_str()) && !source.path.starts_with("sync/"));
     let words = ["unsafe", "UnsafeCell", "sync::atomic", "AtomicBool", "AtomicU32", "AtomicU64", "AtomicUsize"];
     let instead = "belongs in the package `sync`, behind a type with a loom test, or, without concurrency, in the package `host`";
-    let problems = sources.flat_map(|source| uses(source, &words, instead)).collect();
-    verdict("concurrency lives in sync:", problems);
+    let problems = sources.flat_map(|source| word_uses(source, &words, instead)).collect();
+    assert_no_problems("concurrency lives in sync:", problems);
 }
 
 #[test]
 fn only_report_and_the_program_print() {
     let macros = ["println!", "eprintln!", "print!", "eprint!", "dbg!"];
-    let silent = Source::packages().into_iter().filter(|source| !PRINTING_PACKAGES.contains(&source.package().as_str()));
-    let problems = silent.flat_map(|source| uses(&source, &macros, "only report and the program print; return the text to them")).collect();
-    verdict("packages other than report and the program's own are silent:", problems);
+    let silent = Source::package_sources().into_iter().filter(|source| !PRINTING_PACKAGES.contains(&source.package().as_str()));
+    let problems =
+        silent.flat_map(|source| word_uses(&source, &macros, "only report and the program print; return the text to them")).collect();
+    assert_no_problems("packages other than report and the program's own are silent:", problems);
 }
 
 /// Returns `true` if a file computes simulation results: a file of a model package, or a controller of a paper.
-fn simulated(source: &Source) -> bool {
+fn computes_results(source: &Source) -> bool {
     let module = source.module();
     MODEL_PACKAGES.contains(&module[0].as_str()) || module[0] == "papers" && module.get(2).is_some_and(|folder| folder == "control")
 }
@@ -464,11 +470,11 @@ fn simulated(source: &Source) -> bool {
 #[test]
 fn nothing_simulated_depends_on_hash_order() {
     let mut problems = Vec::new();
-    for source in Source::packages() {
-        if simulated(&source) || ["engine", "chip"].contains(&source.package().as_str()) {
+    for source in Source::package_sources() {
+        if computes_results(&source) || ["engine", "chip"].contains(&source.package().as_str()) {
             problems.extend(find_hash_iterations(&source));
             let is_test = |line: usize| source.text.lines().take(line).any(|line| line.trim() == "#[cfg(test)]");
-            let random = uses(&source, &["HashMap", "HashSet"], "hashes differ from run to run: use FxHashMap, BTreeMap or an array");
+            let random = word_uses(&source, &["HashMap", "HashSet"], "hashes differ from run to run: use FxHashMap, BTreeMap or an array");
             let outside_tests = random.into_iter().filter(|problem| {
                 let line = problem.split(':').nth(1).and_then(|line| line.parse().ok());
                 !line.is_some_and(is_test)
@@ -476,25 +482,25 @@ fn nothing_simulated_depends_on_hash_order() {
             problems.extend(outside_tests);
         }
     }
-    verdict("results follow from machine, workload and seed alone:", problems);
+    assert_no_problems("results follow from machine, workload and seed alone:", problems);
 }
 
 #[test]
 fn nothing_simulated_reads_the_host() {
     let words = ["Instant", "SystemTime", "available_parallelism", "thread_local", "RandomState", "lazy_static", "env"];
-    let problems = Source::packages()
+    let problems = Source::package_sources()
         .into_iter()
-        .filter(simulated)
-        .flat_map(|source| uses(&source, &words, "results must not depend on the host"))
+        .filter(computes_results)
+        .flat_map(|source| word_uses(&source, &words, "results must not depend on the host"))
         .collect();
-    verdict("models do not depend on the host:", problems);
+    assert_no_problems("models do not depend on the host:", problems);
 }
 
 #[test]
 fn no_todo_marker_or_ignored_test_remains() {
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX")];
     let mut problems = Vec::new();
-    for source in Source::everywhere() {
+    for source in Source::repository_sources() {
         for (i, line) in source.text.lines().enumerate() {
             let mut tell = |what: &str| problems.push(format!("{}:{}: {what}", source.path, i + 1));
             let word = |mark: &str| line.split(|c: char| !c.is_alphanumeric()).any(|word| word == mark);
@@ -512,13 +518,13 @@ fn no_todo_marker_or_ignored_test_remains() {
             }
         }
     }
-    verdict("what is merged is finished:", problems);
+    assert_no_problems("what is merged is finished:", problems);
 }
 
 mod tests_of_the_checks {
     use super::*;
 
-    fn arrows(path: &str, text: &str) -> Vec<String> {
+    fn forbidden_arrows_of(path: &str, text: &str) -> Vec<String> {
         forbidden_arrows(&Source::new(path, text))
     }
 
@@ -533,13 +539,13 @@ mod tests_of_the_checks {
             "\nmod inner { use warpshard_noc::Crossbar; }",
             "\npub(crate) use warpshard_noc::{Crossbar};",
         ] {
-            let found = arrows("crates/gpu/src/x.rs", text);
+            let found = forbidden_arrows_of("crates/gpu/src/x.rs", text);
             assert!(found.len() == 1 && found[0].starts_with(crossing), "{text}: {found:?}");
         }
-        assert_eq!(arrows("crates/mem/src/lib.rs", "use warpshard_sync::Board;").len(), 1);
-        assert_eq!(arrows("crates/cpu-load/src/lib.rs", "use warpshard_papers as papers;").len(), 1);
+        assert_eq!(forbidden_arrows_of("crates/mem/src/lib.rs", "use warpshard_sync::Board;").len(), 1);
+        assert_eq!(forbidden_arrows_of("crates/cpu-load/src/lib.rs", "use warpshard_papers as papers;").len(), 1);
         let unknown = "crates/attic/src/lib.rs:1: package `attic` is not in the arrow table";
-        assert_eq!(arrows("crates/attic/src/lib.rs", ""), [unknown]);
+        assert_eq!(forbidden_arrows_of("crates/attic/src/lib.rs", ""), [unknown]);
     }
 
     #[test]
@@ -552,26 +558,26 @@ mod tests_of_the_checks {
             "pub(crate) struct A; pub(in crate::gpu) struct B;",
             "#[cfg(test)]\nmod tests { use warpshard_model::Model; }",
         ] {
-            assert_eq!(arrows("crates/gpu/src/x.rs", text), [""; 0], "{text}");
+            assert_eq!(forbidden_arrows_of("crates/gpu/src/x.rs", text), [""; 0], "{text}");
         }
     }
 
     #[test]
     fn allow_only_the_named_part_of_a_package() {
-        assert_eq!(arrows("crates/gpu/src/x.rs", "use warpshard_mem::{cache::Cache, llc::Slice};").len(), 1);
-        assert_eq!(arrows("crates/gpu/src/x.rs", "use warpshard_mem::{self};").len(), 1);
-        assert_eq!(arrows("crates/gpu/src/x.rs", "use warpshard_mem;").len(), 1);
-        assert_eq!(arrows("crates/gpu/src/x.rs", "use warpshard_mem::cached;").len(), 1);
-        assert_eq!(arrows("crates/gpu/src/x.rs", "#[cfg(test)]\nmod tests { use warpshard_mem::llc::Slice; }").len(), 1);
+        assert_eq!(forbidden_arrows_of("crates/gpu/src/x.rs", "use warpshard_mem::{cache::Cache, llc::Slice};").len(), 1);
+        assert_eq!(forbidden_arrows_of("crates/gpu/src/x.rs", "use warpshard_mem::{self};").len(), 1);
+        assert_eq!(forbidden_arrows_of("crates/gpu/src/x.rs", "use warpshard_mem;").len(), 1);
+        assert_eq!(forbidden_arrows_of("crates/gpu/src/x.rs", "use warpshard_mem::cached;").len(), 1);
+        assert_eq!(forbidden_arrows_of("crates/gpu/src/x.rs", "#[cfg(test)]\nmod tests { use warpshard_mem::llc::Slice; }").len(), 1);
     }
 
-    fn sources(files: &[(&str, &str)]) -> Vec<Source> {
+    fn test_sources(files: &[(&str, &str)]) -> Vec<Source> {
         files.iter().map(|(path, text)| Source::new(path, text)).collect()
     }
 
     fn cycles_of_files(files: &[(&str, &str)]) -> Vec<String> {
         let exempt = Exemptions { pipelines: &["mem/stages"], parent_modules: &[("mem/policies", "an example")] };
-        circles::file_cycles(&sources(files), &exempt)
+        circles::file_cycles(&test_sources(files), &exempt)
     }
 
     #[test]
@@ -583,16 +589,16 @@ mod tests_of_the_checks {
             ("crates/mem/src/dram/mod.rs", "use warpshard_base::Cycle;"),
             ("crates/base/src/lib.rs", ""),
         ];
-        assert_eq!(circles::folder_cycles(&sources(&files)), [""; 0]);
+        assert_eq!(circles::folder_cycles(&test_sources(&files)), [""; 0]);
         files.push(("crates/mem/src/dram/due.rs", "use super::super::cache::tags::Tags;"));
         let circle = ["crates/mem/src/cache/tags.rs:1: mem::dram::Channel", "crates/mem/src/dram/due.rs:1: mem::cache::tags::Tags"];
-        assert_eq!(circles::folder_cycles(&sources(&files)), circle);
+        assert_eq!(circles::folder_cycles(&test_sources(&files)), circle);
         // A folder and its subfolder may name each other.
         let inside = [
             ("crates/mem/src/lib.rs", "pub use cache::tags::Tags; use cache::tags::Line;"),
             ("crates/mem/src/cache/tags.rs", "use super::super::Unit;"),
         ];
-        assert_eq!(circles::folder_cycles(&sources(&inside)), [""; 0]);
+        assert_eq!(circles::folder_cycles(&test_sources(&inside)), [""; 0]);
     }
 
     #[test]
@@ -673,9 +679,9 @@ mod tests_of_the_checks {
     #[test]
     fn see_code_but_neither_comments_nor_literals() {
         let text = "/* unsafe /* unsafe */ */ let a = 'u'; let b = r#\"unsafe \" \"#; let c = \"\\\"unsafe\"; fn f<'a>() { unsafe {} }";
-        let found = uses(&Source::new("crates/base/src/x.rs", text), &["unsafe"], "no");
+        let found = word_uses(&Source::new("crates/base/src/x.rs", text), &["unsafe"], "no");
         assert_eq!(found, ["crates/base/src/x.rs:1: `unsafe`: no"]);
-        assert_eq!(uses(&Source::new("src/lib.rs", "#![forbid(unsafe_code)]"), &["unsafe"], "no"), [""; 0]);
+        assert_eq!(word_uses(&Source::new("src/lib.rs", "#![forbid(unsafe_code)]"), &["unsafe"], "no"), [""; 0]);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use mutate::Mutator;
-use targets::{TARGETS, Target};
+use targets::{FUZZ_TARGETS, FuzzTarget};
 
 /// Mutations of each seed file in the short slice.
 const SLICE_ROUNDS: usize = 12;
@@ -28,12 +28,12 @@ const HANG_TIMEOUT: Duration = Duration::from_secs(120);
 /// Memory limit of the process, in MiB.
 const MEMORY_LIMIT_MIB: u64 = 2048;
 
-fn number(variable: &str) -> Option<u64> {
+fn environment_number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is `{text}`, expected a number")))
 }
 
 /// Returns the folder of inputs, below cargo's folder for tests.
-fn folder() -> PathBuf {
+fn input_folder() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
     std::fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     folder
@@ -65,7 +65,7 @@ fn start_watchdog(current: &Arc<Mutex<(Instant, String)>>) {
 }
 
 /// Runs one input; returns the failure, if any.
-fn failure(target: &Target, scratch: &Path, input: &[u8]) -> Option<String> {
+fn failure_of_input(target: &FuzzTarget, scratch: &Path, input: &[u8]) -> Option<String> {
     let before = peak_mib();
     let result = catch_unwind(AssertUnwindSafe(|| (target.run)(scratch, input)));
     let after = peak_mib();
@@ -84,27 +84,27 @@ fn mutated_inputs_are_accepted_or_refused() {
     let scratch = tempfile::tempdir().unwrap();
     if let Ok(input) = std::env::var("WARPSHARD_FUZZ_INPUT") {
         let (name, file) = input.split_once(':').expect("WARPSHARD_FUZZ_INPUT is TARGET:FILE");
-        let target = TARGETS.iter().find(|target| target.name == name).unwrap_or_else(|| panic!("there is no target `{name}`"));
+        let target = FUZZ_TARGETS.iter().find(|target| target.name == name).unwrap_or_else(|| panic!("there is no target `{name}`"));
         let input = std::fs::read(file).unwrap_or_else(|error| panic!("{file}: {error}"));
         (target.run)(scratch.path(), &input);
         return;
     }
-    let end = number("WARPSHARD_FUZZ_SECONDS").map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    let mut mutator = Mutator::new(number("WARPSHARD_FUZZ_SEED").unwrap_or(1));
+    let end = environment_number("WARPSHARD_FUZZ_SECONDS").map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let mut mutator = Mutator::new(environment_number("WARPSHARD_FUZZ_SEED").unwrap_or(1));
     let current = Arc::new(Mutex::new((Instant::now(), String::new())));
     start_watchdog(&current);
-    let folder = folder();
+    let folder = input_folder();
     let (mut failures, mut inputs) = (Vec::new(), 0u64);
-    let seeds: Vec<Vec<Vec<u8>>> = TARGETS.iter().map(|target| (target.seeds)()).collect();
-    for (target, seeds) in TARGETS.iter().zip(&seeds) {
+    let seeds: Vec<Vec<Vec<u8>>> = FUZZ_TARGETS.iter().map(|target| (target.seeds)()).collect();
+    for (target, seeds) in FUZZ_TARGETS.iter().zip(&seeds) {
         assert!(!seeds.is_empty(), "the target `{}` has no seeds", target.name);
         for seed in seeds {
-            assert_eq!(failure(target, scratch.path(), seed), None, "a seed of `{}`", target.name);
+            assert_eq!(failure_of_input(target, scratch.path(), seed), None, "a seed of `{}`", target.name);
         }
     }
     let mut round = 0;
     while end.map_or(round < SLICE_ROUNDS, |end| Instant::now() < end) && failures.len() < 20 {
-        for (target, seeds) in TARGETS.iter().zip(&seeds) {
+        for (target, seeds) in FUZZ_TARGETS.iter().zip(&seeds) {
             for _ in 0..target.share {
                 let input = mutator.mutate(seeds, target.words);
                 // The input is written before it runs, so that it remains after an abort.
@@ -113,7 +113,7 @@ fn mutated_inputs_are_accepted_or_refused() {
                 let repeat = |file: &Path| format!("WARPSHARD_FUZZ_INPUT={}:{} cargo test --test fuzz", target.name, file.display());
                 *current.lock().unwrap() = (Instant::now(), repeat(&file));
                 inputs += 1;
-                if let Some(what) = failure(target, scratch.path(), &input) {
+                if let Some(what) = failure_of_input(target, scratch.path(), &input) {
                     let kept = folder.join(format!("{}-{}", target.name, failures.len()));
                     std::fs::rename(&file, &kept).unwrap();
                     failures.push(format!("{}: an input {what}\n  to repeat: {}", target.name, repeat(&kept)));
@@ -123,5 +123,5 @@ fn mutated_inputs_are_accepted_or_refused() {
         round += 1;
     }
     assert!(failures.is_empty(), "{} of {inputs} inputs fail:\n{}", failures.len(), failures.join("\n"));
-    assert!(inputs >= TARGETS.len() as u64);
+    assert!(inputs >= FUZZ_TARGETS.len() as u64);
 }

@@ -48,7 +48,7 @@ macro_rules! embedded {
 }
 
 /// The files of this package, which belong to no particular paper.
-pub const CORE: &[&[File]] = &[
+pub const COMMON_FILES: &[&[File]] = &[
     embedded!(
         Machine,
         "../machines/",
@@ -124,7 +124,7 @@ pub struct Files(Vec<&'static [File]>);
 impl Files {
     /// Returns the files of this package.
     pub fn core() -> &'static Self {
-        static FILES: std::sync::LazyLock<Files> = std::sync::LazyLock::new(|| Files(CORE.to_vec()));
+        static FILES: std::sync::LazyLock<Files> = std::sync::LazyLock::new(|| Files(COMMON_FILES.to_vec()));
         &FILES
     }
 
@@ -135,18 +135,18 @@ impl Files {
     }
 
     /// Returns all files of a kind, in the order of the lists.
-    pub fn of(&self, kind: Kind) -> impl Iterator<Item = &'static File> + '_ {
+    pub fn files_of_kind(&self, kind: Kind) -> impl Iterator<Item = &'static File> + '_ {
         self.0.iter().flat_map(|list| list.iter()).filter(move |file| file.kind == kind)
     }
 
     /// Returns the names of all files of a kind.
     pub fn names(&self, kind: Kind) -> impl Iterator<Item = &'static str> + '_ {
-        self.of(kind).map(|file| file.name)
+        self.files_of_kind(kind).map(|file| file.name)
     }
 
     /// Returns the file with the given kind and name.
     pub fn find(&self, kind: Kind, name: &str) -> Option<&'static File> {
-        self.of(kind).find(|file| file.name == name)
+        self.files_of_kind(kind).find(|file| file.name == name)
     }
 }
 

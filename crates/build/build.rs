@@ -15,9 +15,9 @@ const RUN_PACKAGE: &str = "warpshard-run";
 /// Packages that choose and compare runs, and do not affect whole runs.
 const EXCLUDED_FROM_RUN: &[&str] = &["warpshard-sample"];
 /// The Python package, which depends on the program.
-const PYTHON: &str = "python";
+const PYTHON_PACKAGE: &str = "python";
 /// Folders of a package that are not compiled into any program.
-const NOT_BUILT: &[&str] = &["tests", "benches", "target"];
+const UNCOMPILED_FOLDERS: &[&str] = &["tests", "benches", "target"];
 
 fn main() {
     // The path is relative to this package's folder, in which cargo runs build scripts. With absolute paths, cargo would rebuild everything
@@ -27,14 +27,14 @@ fn main() {
     let covered = dependencies(&members, RUN_PACKAGE);
     let (mut sources, mut simulator) = (Digest::default(), Digest::default());
     for file in ["Cargo.toml", "Cargo.lock", "src"] {
-        watch(&root.join(file));
+        rerun_if_changed(&root.join(file));
         sources.add(&root.join(file));
         if file != "src" {
             simulator.add(&root.join(file));
         }
     }
     for (name, package) in &members {
-        watch(&package.folder);
+        rerun_if_changed(&package.folder);
         sources.add(&package.folder);
         if covered.contains(name) {
             simulator.add(&package.folder);
@@ -51,7 +51,7 @@ fn main() {
     let commit = git::commit_of(&root);
     // The log of HEAD grows with every commit and checkout on any branch.
     if let (Some(_), Some(log)) = (&commit, git::git(&root, &["rev-parse", "--git-path", "logs/HEAD"])) {
-        watch(&Path::new(&*root).join(log));
+        rerun_if_changed(&Path::new(&*root).join(log));
     }
     println!("cargo::rustc-env=WARPSHARD_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
 }
@@ -60,14 +60,14 @@ fn main() {
 struct Package {
     folder: PathBuf,
     /// The workspace packages that the manifest names as dependencies, without development dependencies.
-    needs: Vec<String>,
+    dependencies: Vec<String>,
 }
 
 /// Returns the packages in the workspace's manifest by name; only this package if there is no workspace.
 fn members(root: &Path) -> BTreeMap<String, Package> {
     let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap_or_default();
     let list = manifest.split_once("members = [").and_then(|(_, rest)| rest.split_once(']')).map_or("", |(list, _)| list);
-    list.split('"').skip(1).step_by(2).filter(|folder| *folder != PYTHON).map(|folder| package(&root.join(folder))).collect()
+    list.split('"').skip(1).step_by(2).filter(|folder| *folder != PYTHON_PACKAGE).map(|folder| package(&root.join(folder))).collect()
 }
 
 /// Reads the name and the dependencies of the package in a folder. The manifests of this workspace have one key per line and no inline
@@ -85,7 +85,7 @@ fn package(folder: &Path) -> (String, Package) {
             needs.extend(Some(key).filter(|key| key.starts_with("warpshard-")));
         }
     }
-    (name, Package { folder: folder.to_owned(), needs })
+    (name, Package { folder: folder.to_owned(), dependencies: needs })
 }
 
 /// Returns a package and all its dependencies except [`EXCLUDED_FROM_RUN`].
@@ -93,14 +93,14 @@ fn dependencies(members: &BTreeMap<String, Package>, of: &str) -> BTreeSet<Strin
     let (mut found, mut open) = (BTreeSet::new(), vec![of.to_owned()]);
     while let Some(name) = open.pop() {
         if !EXCLUDED_FROM_RUN.contains(&name.as_str()) && found.insert(name.clone()) {
-            open.extend(members.get(&name).into_iter().flat_map(|package| package.needs.iter().cloned()));
+            open.extend(members.get(&name).into_iter().flat_map(|package| package.dependencies.iter().cloned()));
         }
     }
     found
 }
 
 /// Watching a path that does not exist would make cargo run this script on every build.
-fn watch(path: &Path) {
+fn rerun_if_changed(path: &Path) {
     if path.exists() {
         println!("cargo::rerun-if-changed={}", path.display());
     }
@@ -123,7 +123,7 @@ impl Digest {
         if let Ok(entries) = fs::read_dir(path) {
             let mut inside: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
             inside.sort();
-            inside.retain(|path| !NOT_BUILT.iter().any(|folder| path.is_dir() && path.ends_with(folder)));
+            inside.retain(|path| !UNCOMPILED_FOLDERS.iter().any(|folder| path.is_dir() && path.ends_with(folder)));
             inside.iter().for_each(|path| self.add(path));
         } else if let (false, Ok(contents)) = (name.ends_with(".md"), fs::read(path)) {
             self.bytes(name.as_bytes());

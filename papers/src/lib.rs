@@ -46,12 +46,12 @@ pub struct Paper {
 
 /// Returns the catalogue of built-in files and policies, including the files and policies of all papers.
 pub fn catalogue() -> &'static Catalogue {
-    static ALL: LazyLock<Catalogue> = LazyLock::new(|| {
+    static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
         let files: Vec<_> = PAPERS.iter().flat_map(|paper| paper.files).copied().collect();
         let policies: Vec<_> = PAPERS.iter().map(|paper| paper.policies).collect();
         Catalogue::core().with(&files, &policies)
     });
-    &ALL
+    &CATALOGUE
 }
 
 /// Returns the studies of all papers.
@@ -66,7 +66,7 @@ fn machine(name_or_path: &str, overrides: &[Override]) -> Result<Loaded, ConfigE
 
 /// Creates the policy called `name`, also one of a paper, from the text of its parameters.
 #[cfg(test)]
-fn made(name: &str, parameters: &str) -> Box<dyn warpshard_control::Controller> {
+fn built_policy(name: &str, parameters: &str) -> Box<dyn warpshard_control::Controller> {
     warpshard_policy::testing::policy_among(catalogue().policies(), name, parameters)
 }
 

@@ -16,24 +16,24 @@ const SIGNAL_CHECK_PERIOD: Duration = Duration::from_millis(50);
 
 /// A computation in a separate thread; clones share it.
 #[derive(Debug)]
-pub(crate) struct Task<T>(Arc<Shared<T>>);
+pub(crate) struct Task<T>(Arc<TaskState<T>>);
 
 #[derive(Debug)]
-struct Shared<T> {
-    ended: Mutex<Option<Result<T, Failure>>>,
-    changed: Condvar,
+struct TaskState<T> {
+    result: Mutex<Option<Result<T, Failure>>>,
+    result_set: Condvar,
 }
 
 impl<T: Clone + Send + 'static> Task<T> {
     /// Starts a thread that executes `work`.
     pub(crate) fn start<E: Into<Failure>>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> PyResult<Self> {
-        let task = Self(Arc::new(Shared { ended: Mutex::new(None), changed: Condvar::new() }));
+        let task = Self(Arc::new(TaskState { result: Mutex::new(None), result_set: Condvar::new() }));
         let seen = Arc::clone(&task.0);
         let work = move || {
             let panicked = |_| Err(Failure::new(Exit::Internal, "a panic, whose message is on standard error"));
             let ended = catch_unwind(AssertUnwindSafe(work)).map_or_else(panicked, |ended| ended.map_err(Into::into));
-            *seen.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
-            seen.changed.notify_all();
+            *seen.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
+            seen.result_set.notify_all();
         };
         let started = std::thread::Builder::new().name("warpshard".into()).spawn(work);
         started.map_err(|error| PyRuntimeError::new_err(format!("cannot start a thread: {error}")))?;
@@ -41,7 +41,7 @@ impl<T: Clone + Send + 'static> Task<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Result<T, Failure>>> {
-        self.0.ended.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.result.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns true if the task has ended, with or without an error.
@@ -55,7 +55,7 @@ impl<T: Clone + Send + 'static> Task<T> {
         loop {
             let left = end.map_or(SIGNAL_CHECK_PERIOD, |end| end.saturating_duration_since(Instant::now()).min(SIGNAL_CHECK_PERIOD));
             let done = py.detach(|| {
-                let waited = self.0.changed.wait_timeout_while(self.lock(), left, |ended| ended.is_none());
+                let waited = self.0.result_set.wait_timeout_while(self.lock(), left, |ended| ended.is_none());
                 waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
             });
             if done || end.is_some_and(|end| Instant::now() >= end) {

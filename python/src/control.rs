@@ -9,12 +9,13 @@ use pyo3::types::PyDict;
 
 use warpshard::base::{AppId, CtaIndex, KernelIndex, SmId};
 use warpshard::control::{
-    Controller, Decision, DecisionSet, EventKind, EventSelector, Facts, Knob, KnobSet, Observation, PowerState, Preemption, Table, Trigger,
+    Controller, Decision, DecisionSet, EventKind, EventSelector, Facts, Knob, KnobSet, Observation, ObservationTable, PowerState,
+    Preemption, Trigger,
 };
 use warpshard::state::{Reader, State, StateError, Writer};
 
 /// The first exception of the controllers of a run.
-pub(crate) type Raised = Arc<Mutex<Option<PyErr>>>;
+pub(crate) type RaisedError = Arc<Mutex<Option<PyErr>>>;
 
 /// Counters of the units of one kind at a cut: a row per unit.
 #[pyclass(module = "warpshard._native", frozen)]
@@ -25,7 +26,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    fn of(table: Table<'_>) -> Self {
+    fn of(table: ObservationTable<'_>) -> Self {
         let names = table.columns().iter().map(|info| info.name).collect();
         Self { names, values: table.rows().flatten().copied().collect() }
     }
@@ -92,12 +93,12 @@ pub(crate) struct PyController {
     triggers: Vec<Trigger>,
     over: bool,
     facts: Option<Py<PyDict>>,
-    raised: Raised,
+    raised: RaisedError,
 }
 
 impl PyController {
     /// Reads the declarations of the object: `name`, `knobs`, `every`, `on`.
-    pub(crate) fn new(object: &Bound<'_, PyAny>, raised: &Raised) -> PyResult<Self> {
+    pub(crate) fn new(object: &Bound<'_, PyAny>, raised: &RaisedError) -> PyResult<Self> {
         let name: String = match object.getattr("name") {
             Ok(name) => name.extract()?,
             Err(_) => object.get_type().name()?.to_string().to_lowercase(),
@@ -144,7 +145,7 @@ impl PyController {
         let decided = object.call_method1("observe", (Py::new(py, shown)?,))?;
         if !decided.is_none() {
             for one in decided.try_iter().map_err(|_| PyTypeError::new_err("observe() returns None or a list of decisions and signals"))? {
-                self.take(&one?, seen.sms.rows().len(), out)?;
+                self.add_decision(&one?, seen.sms.rows().len(), out)?;
             }
         }
         self.over = object.getattr("over").is_ok_and(|over| over.is_truthy().unwrap_or(false));
@@ -153,7 +154,7 @@ impl PyController {
     }
 
     /// Adds a decision, signal or remark from an object with the attributes of the package's classes.
-    fn take(&self, one: &Bound<'_, PyAny>, sms: usize, out: &mut DecisionSet) -> PyResult<()> {
+    fn add_decision(&self, one: &Bound<'_, PyAny>, sms: usize, out: &mut DecisionSet) -> PyResult<()> {
         let sm = match one.getattr("sm")?.extract::<Option<u16>>()? {
             Some(sm) if usize::from(sm) >= sms => {
                 return Err(PyValueError::new_err(format!("there is no SM {sm}: the machine has {sms}, counted from 0")));

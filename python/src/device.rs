@@ -8,7 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt};
 
-use warpshard::program::{Argument, COMPILER, Device as Model, LaunchShape, TensorShape};
+use warpshard::program::{Argument, COMPILER_SCRIPT, Device as Model, LaunchShape, TensorShape};
 use warpshard::workload::Workload;
 
 use crate::errors::raise_kernel;
@@ -22,7 +22,7 @@ const SIGNAL_CHECK_PERIOD: Duration = Duration::from_millis(50);
 pub(crate) struct Device {
     model: Mutex<Model>,
     /// Addresses that are freed before the next step. Python may collect an array at any moment, even while this thread uses the device.
-    freed: Mutex<Vec<u64>>,
+    freed_addresses: Mutex<Vec<u64>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -32,17 +32,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Device {
     /// Calls `step` with the device. The calling thread releases the interpreter lock while it waits, since a kernel in execution may
     /// acquire it.
-    fn with<T: Send>(&self, py: Python<'_>, step: impl FnOnce(&mut Model) -> T + Send) -> T {
+    fn with_model<T: Send>(&self, py: Python<'_>, step: impl FnOnce(&mut Model) -> T + Send) -> T {
         py.detach(|| {
             let mut model = lock(&self.model);
-            std::mem::take(&mut *lock(&self.freed)).into_iter().for_each(|address| model.free(address));
+            std::mem::take(&mut *lock(&self.freed_addresses)).into_iter().for_each(|address| model.free(address));
             step(&mut model)
         })
     }
 
     /// Returns a workload of all launches so far.
     pub(crate) fn workload(&self, py: Python<'_>) -> PyResult<Workload> {
-        self.with(py, |model| model.workload()).map_err(|error| raise_kernel(&error))
+        self.with_model(py, |model| model.workload()).map_err(|error| raise_kernel(&error))
     }
 }
 
@@ -83,54 +83,54 @@ fn argument(value: &Bound<'_, PyAny>) -> PyResult<Argument> {
 impl Device {
     #[new]
     fn new(name: &str, check: bool) -> Self {
-        Self { model: Mutex::new(Model::new(name, check)), freed: Mutex::default() }
+        Self { model: Mutex::new(Model::new(name, check)), freed_addresses: Mutex::default() }
     }
 
     /// Loads a listing; returns the number of the module.
     fn load(&self, py: Python<'_>, listing: PathBuf) -> PyResult<usize> {
-        self.with(py, |model| model.load(&listing)).map_err(|error| raise_kernel(&error))
+        self.with_model(py, |model| model.load(&listing)).map_err(|error| raise_kernel(&error))
     }
 
     /// Returns the kernels of a module: name, static shared bytes, registers, sizes of the parameters.
     fn kernels(&self, py: Python<'_>, module: usize) -> Vec<(String, u32, u32, Vec<usize>)> {
-        self.with(py, |model| model.kernels(module))
+        self.with_model(py, |model| model.kernels(module))
     }
 
     /// Returns the full name of a kernel.
     fn kernel_name(&self, py: Python<'_>, module: usize, name: &str) -> PyResult<String> {
-        self.with(py, |model| model.kernel_name(module, name)).map_err(|error| raise_kernel(&error))
+        self.with_model(py, |model| model.kernel_name(module, name)).map_err(|error| raise_kernel(&error))
     }
 
     /// Returns address and size of a variable in device memory.
     fn variable(&self, py: Python<'_>, module: usize, name: &str) -> Option<(u64, u64)> {
-        self.with(py, |model| model.variable(module, name))
+        self.with_model(py, |model| model.variable(module, name))
     }
 
     /// Sets the contents of a variable in constant memory.
     fn set_constant(&self, py: Python<'_>, module: usize, name: &str, contents: &[u8]) -> PyResult<()> {
-        self.with(py, |model| model.set_constant(module, name, contents)).map_err(|error| raise_kernel(&error))
+        self.with_model(py, |model| model.set_constant(module, name, contents)).map_err(|error| raise_kernel(&error))
     }
 
     /// Allocates memory and copies contents from the host.
     fn allocate(&self, py: Python<'_>, name: &str, contents: &[u8]) -> PyResult<u64> {
-        self.with(py, |model| model.allocate(name, contents.to_vec(), true, true)).map_err(|error| raise_kernel(&error))
+        self.with_model(py, |model| model.allocate(name, contents.to_vec(), true, true)).map_err(|error| raise_kernel(&error))
     }
 
     /// Allocates memory without a copy: zeroed, or uninitialised.
     fn reserve(&self, py: Python<'_>, name: &str, bytes: usize, zeroed: bool) -> PyResult<u64> {
-        self.with(py, |model| model.allocate(name, vec![0; bytes], zeroed, false)).map_err(|error| raise_kernel(&error))
+        self.with_model(py, |model| model.allocate(name, vec![0; bytes], zeroed, false)).map_err(|error| raise_kernel(&error))
     }
 
     fn free(&self, address: u64) {
-        lock(&self.freed).push(address);
+        lock(&self.freed_addresses).push(address);
     }
 
     fn write(&self, py: Python<'_>, address: u64, contents: &[u8]) -> PyResult<()> {
-        self.with(py, |model| model.write(address, contents)).map_err(|error| raise_kernel(&error))
+        self.with_model(py, |model| model.write(address, contents)).map_err(|error| raise_kernel(&error))
     }
 
     fn read<'py>(&self, py: Python<'py>, address: u64, bytes: usize) -> PyResult<Bound<'py, PyBytes>> {
-        let copy = self.with(py, |model| model.read(address, bytes).map(<[u8]>::to_vec));
+        let copy = self.with_model(py, |model| model.read(address, bytes).map(<[u8]>::to_vec));
         copy.map(|copy| PyBytes::new(py, &copy)).map_err(|error| raise_kernel(&error))
     }
 
@@ -147,7 +147,7 @@ impl Device {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let (sizes, strides, extents, steps) = places;
         let shape = TensorShape { kind, sizes, strides, extents, steps, swizzle, nan };
-        let map = self.with(py, |model| model.tensor_map(address, &shape));
+        let map = self.with_model(py, |model| model.tensor_map(address, &shape));
         map.map(|map| PyBytes::new(py, &map)).map_err(|error| raise_kernel(&error))
     }
 
@@ -175,7 +175,7 @@ impl Device {
             signal.is_none()
         };
         let shape = LaunchShape { grid: &grid, block: &block, shared, cluster: &cluster, cooperative, programmatic };
-        let done = self.with(py, |model| model.launch((module, &name), &shape, &arguments, &mut continues));
+        let done = self.with_model(py, |model| model.launch((module, &name), &shape, &arguments, &mut continues));
         match signal {
             Some(raised) => Err(raised),
             None => done.map_err(|error| raise_kernel(&error)),
@@ -184,28 +184,28 @@ impl Device {
 
     /// Returns the text that kernels have printed since the last call, and the number of printf calls missing from it.
     fn printed(&self, py: Python<'_>) -> (String, u64) {
-        self.with(py, Model::printed)
+        self.with_model(py, Model::printed)
     }
 
     /// Discards the recorded launches and copies.
     fn clear(&self, py: Python<'_>) {
-        self.with(py, Model::clear);
+        self.with_model(py, Model::clear);
     }
 
     /// Number of launches so far.
     #[getter]
     fn launched(&self, py: Python<'_>) -> usize {
-        self.with(py, |model| model.launched())
+        self.with_model(py, |model| model.launched())
     }
 
     /// Returns the arrays with reads of uninitialised memory, with the number of reads.
     fn unwritten(&self, py: Python<'_>) -> Vec<(String, u64)> {
-        self.with(py, |model| model.unwritten())
+        self.with_model(py, |model| model.unwritten())
     }
 }
 
 /// Returns the script that compiles CUDA C.
 #[pyfunction]
 pub(crate) fn compiler() -> &'static str {
-    COMPILER
+    COMPILER_SCRIPT
 }

@@ -5,8 +5,8 @@ use pyo3::types::{PyDict, PyList};
 
 use warpshard::catalogue;
 use warpshard::config::keys::{self, Key};
-use warpshard::config::resolve::Origin;
-use warpshard::config::value::{Kind, Value};
+use warpshard::config::resolve::SettingOrigin;
+use warpshard::config::value::{Value, ValueKind};
 use warpshard::config::{Loaded, Machine as Model, Override, builtin_machines};
 use warpshard::run::Error;
 
@@ -40,7 +40,7 @@ fn load(base: &Base, changes: &[(String, String)]) -> Result<Loaded, Error> {
 }
 
 impl Machine {
-    fn made(base: Base, changes: Vec<(String, String)>) -> PyResult<Self> {
+    fn build_machine(base: Base, changes: Vec<(String, String)>) -> PyResult<Self> {
         let loaded = load(&base, &changes).map_err(Failure::from)?;
         Ok(Self { base, changes, loaded })
     }
@@ -60,7 +60,7 @@ impl Machine {
             Some(text) => Base::Text(name, text),
             None => Base::Named(name),
         };
-        Self::made(base, changes)
+        Self::build_machine(base, changes)
     }
 
     /// Returns the machine with further overrides; a key that was already overridden keeps its position.
@@ -72,7 +72,7 @@ impl Machine {
                 None => all.push((key, value)),
             }
         }
-        Self::made(self.base.clone(), all)
+        Self::build_machine(self.base.clone(), all)
     }
 
     /// Name or path from which the machine was made.
@@ -118,29 +118,29 @@ impl Machine {
     fn origin(&self, path: &str) -> Option<String> {
         let found = self.loaded.provenance.settings().iter().find(|setting| setting.key.path == path)?;
         Some(match &found.origin {
-            Origin::Default => "default".to_owned(),
-            Origin::Given(place) if place.source.is_file => place.to_string(),
-            Origin::Given(place) => place.source.text.clone(),
+            SettingOrigin::Default => "default".to_owned(),
+            SettingOrigin::Given(place) if place.source.is_file => place.to_string(),
+            SettingOrigin::Given(place) => place.source.text.clone(),
         })
     }
 }
 
 /// Converts numbers and booleans to Python; quantities are texts as in machine files.
-fn to_python<'py>(py: Python<'py>, kind: Kind, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+fn to_python<'py>(py: Python<'py>, kind: ValueKind, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match (kind, value) {
-        (Kind::Count(..) | Kind::Cycles(..), Value::Number(number)) => number.into_pyobject(py)?.into_any(),
+        (ValueKind::Count(..) | ValueKind::Cycles(..), Value::Number(number)) => number.into_pyobject(py)?.into_any(),
         (_, Value::Flag(flag)) => flag.into_pyobject(py)?.to_owned().into_any(),
         (_, Value::Text(text)) => text.into_pyobject(py)?.into_any(),
-        (Kind::Sizes, Value::Sizes(sizes)) => {
+        (ValueKind::Sizes, Value::Sizes(sizes)) => {
             let texts = sizes.iter().map(|size| warpshard::config::quantity::Bytes(*size).to_string());
             PyList::new(py, texts.collect::<Vec<_>>())?.into_any()
         }
-        (Kind::Nodes, Value::Nodes(nodes)) => {
+        (ValueKind::Nodes, Value::Nodes(nodes)) => {
             let written = kind.write(&Value::Nodes(nodes.clone()));
             let texts: Vec<&str> = written.trim_matches(['[', ']']).split(',').map(|text| text.trim().trim_matches('"')).collect();
             PyList::new(py, texts)?.into_any()
         }
-        (Kind::Wires, Value::Wires(wires)) => PyList::new(py, wires.iter().map(ToString::to_string))?.into_any(),
+        (ValueKind::Wires, Value::Wires(wires)) => PyList::new(py, wires.iter().map(ToString::to_string))?.into_any(),
         _ => kind.write(value).trim_matches('"').into_pyobject(py)?.into_any(),
     })
 }
@@ -165,7 +165,7 @@ fn describe<'py>(py: Python<'py>, key: &Key) -> PyResult<Bound<'py, PyDict>> {
     one.set_item("default", key.default)?;
     one.set_item("option", key.option)?;
     let choices: Vec<(&str, &str)> = match key.kind {
-        Kind::Choice(choices) => choices.iter().map(|choice| (choice.name, choice.doc)).collect(),
+        ValueKind::Choice(choices) => choices.iter().map(|choice| (choice.name, choice.doc)).collect(),
         _ => Vec::new(),
     };
     one.set_item("choices", choices)?;

@@ -8,7 +8,9 @@ use pyo3::prelude::*;
 use warpshard::catalogue;
 use warpshard::report::frame::Frame;
 use warpshard::run::Exit;
-use warpshard::sweep::{Bytes, BytesError, Done, Entry, Limits, Plan as Model, Planned, Slice, SliceError, SweepError, Watch};
+use warpshard::sweep::{
+    Bytes, BytesError, Limits, Plan as Model, PreparedSweep, RunCounts, Slice, SliceError, StoreEntry, SweepError, SweepWatch,
+};
 use warpshard_sync::{Published, StopFlag};
 
 use crate::background::Task;
@@ -73,7 +75,7 @@ struct ProgressCounter {
     published: Published<Counts>,
 }
 
-impl Watch for ProgressCounter {
+impl SweepWatch for ProgressCounter {
     fn begin(&mut self, all: usize) {
         self.all = all;
         self.published.publish((0, 0, 0, all));
@@ -89,7 +91,7 @@ impl Watch for ProgressCounter {
 /// The results of a sweep that has ended.
 #[derive(Clone, Debug)]
 struct SweepResults {
-    done: Done,
+    done: RunCounts,
     frame: Arc<Frame>,
     missing: usize,
     folders: Vec<Option<PathBuf>>,
@@ -130,16 +132,16 @@ fn sweep(
     watch: ProgressCounter,
 ) -> Result<SweepResults, SweepError> {
     let SweepOptions { simulates, slice, limits } = asked;
-    let planned = Planned::new(catalogue(), plan, out)?;
-    let done = if simulates { planned.simulate(slice, limits, stop, Box::new(watch))? } else { Done::default() };
+    let planned = PreparedSweep::new(catalogue(), plan, out)?;
+    let done = if simulates { planned.simulate(slice, limits, stop, Box::new(watch))? } else { RunCounts::default() };
     // A slice does not write the table, which is collected separately.
     let table = if slice.is_some() { planned.table() } else { planned.collect(false)? };
     let failure =
-        planned.runs().filter(|(run, ..)| slice.is_none_or(|slice| slice.has(run.number))).find_map(|(run, _, entry)| match entry {
-            Entry::Failed(code, message) => Some((run.number, Failure::new(Exit::from_code(code), message))),
+        planned.runs().filter(|(run, ..)| slice.is_none_or(|slice| slice.contains(run.number))).find_map(|(run, _, entry)| match entry {
+            StoreEntry::Failed(code, message) => Some((run.number, Failure::new(Exit::from_code(code), message))),
             _ => None,
         });
-    let folder = |entry| if let Entry::Done(folder) = entry { Some(folder) } else { None };
+    let folder = |entry| if let StoreEntry::Done(folder) = entry { Some(folder) } else { None };
     let folders = planned.runs().map(|(.., entry)| folder(entry)).collect();
     Ok(SweepResults { done, frame: Arc::new(table.frame), missing: table.missing, folders, failure, warnings: planned.warnings().to_vec() })
 }
@@ -205,7 +207,7 @@ impl Sweep {
     /// Returns the numbers of simulated runs, of runs with earlier results, and of missing runs.
     fn counts(&self) -> PyResult<(usize, usize, usize)> {
         let ended = self.task.outcome()??;
-        Ok((ended.done.simulated, ended.done.earlier, ended.missing))
+        Ok((ended.done.simulated, ended.done.stored, ended.missing))
     }
 
     /// Returns warnings about settings that are allowed but probably unintended.

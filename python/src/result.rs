@@ -6,11 +6,11 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use warpshard::report::metrics::{self, Totals, Work};
+use warpshard::report::metrics::{self, Totals, WorkTotals};
 use warpshard::report::text::Style;
 use warpshard::report::{Destination, csv, energy, json, summary};
-use warpshard::run::{Exit, Finished, check_experiment};
-use warpshard::stats::{ComponentStats, Counted};
+use warpshard::run::{Exit, FinishedRun, check_experiment};
+use warpshard::stats::{ComponentStats, CounterValue};
 
 use crate::errors::Failure;
 use crate::table::{Columns, Table};
@@ -19,24 +19,24 @@ use crate::table::{Columns, Table};
 #[pyclass(module = "warpshard._native", frozen)]
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
-    finished: Arc<Finished>,
+    finished: Arc<FinishedRun>,
     partitions: u32,
 }
 
 impl Outcome {
-    pub(crate) fn new(finished: Finished, partitions: u32) -> Self {
+    pub(crate) fn new(finished: FinishedRun, partitions: u32) -> Self {
         Self { finished: Arc::new(finished), partitions }
     }
 }
 
 /// Adds a column per counter of the rows, which have the same counters, unless a column of this name exists with the same value.
-fn counters(columns: &mut Columns, rows: &[&[Counted]]) {
+fn counters(columns: &mut Columns, rows: &[&[CounterValue]]) {
     let first = rows.iter().max_by_key(|row| row.len()).copied().unwrap_or_default();
     for (place, known) in first.iter().enumerate() {
         if columns.has(known.info.name) {
             continue;
         }
-        let value = |row: &&[Counted]| match row.get(place) {
+        let value = |row: &&[CounterValue]| match row.get(place) {
             Some(counted) if counted.info.name == known.info.name => Some(counted.value),
             _ => metrics::counter(row, known.info.name),
         };
@@ -68,8 +68,8 @@ impl Outcome {
 
     /// Returns the headline numbers.
     fn headline<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let Finished { facts, outcome, host, .. } = &*self.finished;
-        let (totals, work) = (Totals::of(&outcome.components), Work::of_run(outcome));
+        let FinishedRun { facts, outcome, host, .. } = &*self.finished;
+        let (totals, work) = (Totals::of(&outcome.components), WorkTotals::of_run(outcome));
         let levels = metrics::memory_levels(outcome, &totals, facts.dram_burst_bytes);
         let level = |name: &str| levels.iter().find(|level| level.name == name);
         let rate = |name: &str| level(name).and_then(|level| level.share(level.hits));
@@ -142,7 +142,7 @@ impl Outcome {
     fn kernels(&self) -> PyResult<Table> {
         let outcome = &self.finished.outcome;
         let (kernels, mut columns) = (&outcome.kernels, Columns::default());
-        let works: Vec<Work> = kernels.iter().map(|kernel| Work::of_kernel(kernel, outcome)).collect();
+        let works: Vec<WorkTotals> = kernels.iter().map(|kernel| WorkTotals::of_kernel(kernel, outcome)).collect();
         columns.numbers("index", kernels.iter().map(|kernel| Some(u64::from(kernel.index.0))));
         columns.texts("name", kernels.iter().map(|kernel| Some(kernel.name.as_str())));
         columns.numbers("id", kernels.iter().map(|kernel| Some(kernel.id)));
@@ -157,8 +157,8 @@ impl Outcome {
         columns.numbers("cycles", elapsed);
         columns.numbers("cycles_active", works.iter().map(|work| Some(work.cycles)));
         columns.numbers("launch_latency_cycles", kernels.iter().map(|kernel| Some(kernel.launch_latency_cycles)));
-        columns.floats("ipc", works.iter().map(Work::ipc));
-        let rows: Vec<Vec<Counted>> = kernels.iter().map(|kernel| kernel.counters.iter().collect()).collect();
+        columns.floats("ipc", works.iter().map(WorkTotals::ipc));
+        let rows: Vec<Vec<CounterValue>> = kernels.iter().map(|kernel| kernel.counters.iter().collect()).collect();
         counters(&mut columns, &rows.iter().map(Vec::as_slice).collect::<Vec<_>>());
         columns.table()
     }
@@ -232,7 +232,7 @@ impl Outcome {
 
     /// Returns a table with a row per interval and the mean power of each component.
     fn power(&self) -> PyResult<Table> {
-        let Finished { facts, outcome, .. } = &*self.finished;
+        let FinishedRun { facts, outcome, .. } = &*self.finished;
         let rows = facts.energy.as_ref().map_or_else(Vec::new, |model| model.intervals(&outcome.intervals).collect());
         let mut columns = Columns::default();
         columns.numbers("cycle", rows.iter().map(|(cycle, _)| Some(*cycle)));

@@ -9,13 +9,13 @@ use warpshard::catalogue;
 use warpshard::chip::Progress;
 use warpshard::config::Loaded;
 use warpshard::control::Controller;
-use warpshard::run::{Error, Exit, Opened, Request, remove_checkpoint};
+use warpshard::run::{Error, Exit, OpenedRun, Request, remove_checkpoint};
 use warpshard::stats::EndedBy;
 use warpshard::workload::Workload;
 use warpshard_sync::{Published, StopFlag};
 
 use crate::background::Task;
-use crate::control::{PyController, Raised};
+use crate::control::{PyController, RaisedError};
 use crate::device::Device;
 use crate::errors::Failure;
 use crate::machine::Machine;
@@ -28,11 +28,11 @@ pub(crate) struct Run {
     warnings: Arc<Mutex<Vec<String>>>,
     stop: StopFlag,
     progress: Published<Progress>,
-    raised: Raised,
+    raised: RaisedError,
 }
 
 /// Inputs of a run's thread.
-struct Job {
+struct PreparedJob {
     request: Request,
     machine: Option<Loaded>,
     workload: Option<Workload>,
@@ -41,12 +41,12 @@ struct Job {
     progress: Published<Progress>,
 }
 
-impl Job {
+impl PreparedJob {
     fn run(self, warnings: &Mutex<Vec<String>>) -> Result<Outcome, Error> {
         let Self { request, machine, workload, controllers, stop, progress } = self;
         let opened = match machine {
-            Some(loaded) => Opened::with_machine(catalogue(), &request, loaded)?,
-            None => Opened::new(catalogue(), &request)?,
+            Some(loaded) => OpenedRun::with_machine(catalogue(), &request, loaded)?,
+            None => OpenedRun::new(catalogue(), &request)?,
         };
         *warnings.lock().unwrap_or_else(PoisonError::into_inner) = opened.warnings().collect();
         let partitions = opened.machine().mem.map.partitions;
@@ -93,14 +93,14 @@ impl Run {
         controllers: Vec<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let request = read(request)?;
-        let raised = Raised::default();
+        let raised = RaisedError::default();
         let mut made: Vec<Box<dyn Controller>> = Vec::new();
         for controller in &controllers {
             made.push(Box::new(PyController::new(controller, &raised)?));
         }
         let workload = device.map(|device| device.workload(py)).transpose()?;
         let (warnings, stop, progress) = (Arc::<Mutex<Vec<String>>>::default(), StopFlag::new(), Published::new());
-        let job = Job {
+        let job = PreparedJob {
             request,
             machine: machine.and_then(Machine::unnamed),
             workload,

@@ -13,7 +13,7 @@ use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyList, PyString};
 
-use warpshard::report::frame::{Cell, Frame, Kind};
+use warpshard::report::frame::{Cell, ColumnKind, Frame};
 
 /// A table: named columns of numbers, texts or booleans.
 #[pyclass(module = "warpshard._native", frozen)]
@@ -49,9 +49,9 @@ impl Columns {
         for (place, (name, kind)) in frame.columns().iter().enumerate() {
             let cells = frame.rows().iter().map(|row| &row[place]);
             match kind {
-                Kind::Count => made.numbers(name, cells.map(Cell::as_count)),
-                Kind::Number => made.floats(name, cells.map(Cell::as_number)),
-                Kind::Text => {
+                ColumnKind::Count => made.numbers(name, cells.map(Cell::as_count)),
+                ColumnKind::Number => made.floats(name, cells.map(Cell::as_number)),
+                ColumnKind::Text => {
                     let texts: Vec<Option<String>> = cells.map(Cell::as_text).collect();
                     made.texts(name, texts.iter().map(Option::as_deref));
                 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use warpshard_run::{Cpu, Numbers, Record, Request, Source, architecture};
+use warpshard_run::{CpuOptions, RecordingOptions, Request, UnitNumbers, WorkloadSource, architecture};
 
 mod bench;
 mod machines;
@@ -25,7 +25,7 @@ pub(crate) use program::{CodeArgs, CompileArgs, CubinArgs, ExecArgs, LaunchArgs,
 pub(crate) use results::{CompareArgs, CompletionsArgs, ManArgs, ReportArgs};
 pub(crate) use rig::{ControllerName, CpuArgs, DramArgs, NocArgs, OnOff};
 pub(crate) use sampling::SamplingArgs;
-pub(super) use shared::AUTO;
+pub(super) use shared::AUTO_CLOCK;
 pub(crate) use shared::TraceSetArgs;
 use shared::{key_value, with_clock};
 pub(crate) use sweep::{BatchSystem, SubmitArgs, SweepArgs, SweepCommand};
@@ -221,10 +221,10 @@ pub(crate) struct RunArgs {
     pub perfetto: Option<PathBuf>,
     /// SMs whose warps are in the trace: numbers such as "0-3,7", "all" or "none".
     #[arg(long, value_name = "LIST", default_value = "0", requires = "perfetto", help_heading = "Length and recording")]
-    pub perfetto_sms: Numbers,
+    pub perfetto_sms: UnitNumbers,
     /// Memory partitions whose DRAM banks are in the trace: numbers such as "0-3,7", "all" or "none".
     #[arg(long, value_name = "LIST", default_value = "0", requires = "perfetto", help_heading = "Length and recording")]
-    pub perfetto_channels: Numbers,
+    pub perfetto_channels: UnitNumbers,
     /// First core cycle for which the trace has CTAs, warps and banks.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "perfetto", help_heading = "Length and recording")]
     pub perfetto_from: u64,
@@ -292,11 +292,12 @@ pub(crate) enum Until {
 impl RunArgs {
     /// Returns the request that corresponds to the options.
     pub(crate) fn request(&self) -> Request {
-        let apps = (!self.app.is_empty()).then(|| Source::Applications { apps: self.app.clone(), once: self.once, alone: self.alone });
-        let trace = self.trace.clone().map(Source::Trace);
-        let program = self.code.program.clone().map(|file| Source::Program { file, arch: self.arch });
-        let model = self.workload.clone().map(Source::Model);
-        let record = self.perfetto.as_ref().map(|_| Record {
+        let apps =
+            (!self.app.is_empty()).then(|| WorkloadSource::Applications { apps: self.app.clone(), once: self.once, alone: self.alone });
+        let trace = self.trace.clone().map(WorkloadSource::Trace);
+        let program = self.code.program.clone().map(|file| WorkloadSource::Program { file, arch: self.arch });
+        let model = self.workload.clone().map(WorkloadSource::Model);
+        let record = self.perfetto.as_ref().map(|_| RecordingOptions {
             sms: self.perfetto_sms.clone(),
             partitions: self.perfetto_channels.clone(),
             from: self.perfetto_from,
@@ -310,15 +311,15 @@ impl RunArgs {
             kernels: self.kernels.clone(),
             only: self.only.clone(),
             skip: self.skip,
-            cpu: Cpu {
+            cpu: CpuOptions {
                 applications: self.cpu.clone(),
                 warm: self.cpu_warm,
                 measure: self.cpu_measure,
                 gpu_first: self.gpu_first,
                 until: match self.until {
-                    Until::Both => warpshard_run::Until::Both,
-                    Until::Gpu => warpshard_run::Until::Gpu,
-                    Until::Cpu => warpshard_run::Until::Cpu,
+                    Until::Both => warpshard_run::RunCondition::Both,
+                    Until::Gpu => warpshard_run::RunCondition::Gpu,
+                    Until::Cpu => warpshard_run::RunCondition::Cpu,
                 },
             },
             seed: self.seed,

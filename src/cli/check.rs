@@ -5,17 +5,17 @@ use std::path::Path;
 use warpshard_config::Machine;
 use warpshard_model::Model;
 use warpshard_program::Program;
-use warpshard_report::text::{counted, printable, si};
+use warpshard_report::text::{count_with_noun, printable, si_number};
 use warpshard_run::{Exit, check_code, code_notes, listing_for};
 use warpshard_trace::TraceOptions;
-use warpshard_workload::{AsyncOpCounts, Code, OpClass};
+use warpshard_workload::{AsyncOpCounts, CodeRequirements, OpClass};
 
 use super::args::CheckArgs;
 use super::failure::Failure;
 use super::output;
 
 /// The kind of a file.
-enum Kind {
+enum FileKind {
     Machine,
     Model,
     Program,
@@ -44,7 +44,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
 }
 
 /// Returns the notes about the execution of code on a machine, one per line.
-fn execution_notes(machine: Option<&Machine>, code: Code, what: &str) -> Result<String, Failure> {
+fn execution_notes(machine: Option<&Machine>, code: CodeRequirements, what: &str) -> Result<String, Failure> {
     let Some(machine) = machine else { return Ok(String::new()) };
     let capability = machine.gpu.compute_capability;
     check_code(capability, code, what, &machine.name)?;
@@ -53,7 +53,7 @@ fn execution_notes(machine: Option<&Machine>, code: Code, what: &str) -> Result<
 
 fn check_file(file: &Path, lenient: bool, machine: Option<&Machine>) -> Result<String, Failure> {
     match kind(file)? {
-        Kind::Machine => {
+        FileKind::Machine => {
             let loaded = crate::catalogue().machine(&as_path(file), &[]).map_err(|errors| Failure::new(Exit::Config, errors))?;
             for warning in &loaded.warnings {
                 output::warn(&format!("warning: {}", warning.to_string().trim_end()));
@@ -64,21 +64,26 @@ fn check_file(file: &Path, lenient: bool, machine: Option<&Machine>) -> Result<S
                 let map = &machine.mem.map;
                 format!(
                     "{}, {} of {}, core clock {}",
-                    counted(machine.gpu.sms.into(), "SM"),
-                    counted(map.partitions.into(), "memory partition"),
-                    counted(map.slices_per_partition.into(), "slice"),
+                    count_with_noun(machine.gpu.sms.into(), "SM"),
+                    count_with_noun(map.partitions.into(), "memory partition"),
+                    count_with_noun(map.slices_per_partition.into(), "slice"),
                     machine.clocks.core
                 )
             };
             let kinds = machine.kinds.iter().map(|kind| format!("; GPUs {:?} of kind {}: {}", kind.gpus, kind.name, of_gpu(&kind.machine)));
             Ok(format!("a machine: {}, {}{}", machine.name, of_gpu(machine), kinds.collect::<String>()))
         }
-        Kind::Model => {
+        FileKind::Model => {
             let model = Model::load(file, 1, &[]).map_err(|error| Failure::new(Exit::Workload, error))?;
             let ctas: u64 = model.kernels.iter().map(|k| u64::from(k.kernel.info.ctas())).sum();
-            Ok(format!("a kernel model: {}, {}, {}", model.name, counted(model.kernels.len() as u64, "kernel"), counted(ctas, "CTA")))
+            Ok(format!(
+                "a kernel model: {}, {}, {}",
+                model.name,
+                count_with_noun(model.kernels.len() as u64, "kernel"),
+                count_with_noun(ctas, "CTA")
+            ))
         }
-        Kind::Program => {
+        FileKind::Program => {
             let report = Program::check_file(file).map_err(|error| Failure::new(Exit::Workload, error))?;
             let archs: Vec<String> = report.archs.iter().map(|arch| format!("sm_{arch}")).collect();
             let execution_notes = match machine {
@@ -94,18 +99,18 @@ fn check_file(file: &Path, lenient: bool, machine: Option<&Machine>) -> Result<S
                 "a program: {} for {}, {}, {} of {}B{execution_notes}",
                 printable(&report.name),
                 archs.join(", "),
-                counted(report.launches, "launch"),
-                counted(report.buffers, "buffer"),
-                si(report.bytes as f64)
+                count_with_noun(report.launches, "launch"),
+                count_with_noun(report.buffers, "buffer"),
+                si_number(report.bytes as f64)
             ))
         }
-        Kind::Listing => {
+        FileKind::Listing => {
             let report = Program::check_listing(file).map_err(|error| Failure::new(Exit::Workload, error))?;
             let facts = format!(
                 "a listing for sm_{}: {}, {}",
                 report.arch,
-                counted(report.kernels, "kernel"),
-                counted(report.instructions, "instruction")
+                count_with_noun(report.kernels, "kernel"),
+                count_with_noun(report.instructions, "instruction")
             );
             if report.refused.is_empty() {
                 return Ok(facts);
@@ -116,20 +121,20 @@ fn check_file(file: &Path, lenient: bool, machine: Option<&Machine>) -> Result<S
             let what = format!("error: {}: {facts}, of which some cannot be executed{}", file.display(), refused.collect::<String>());
             Err(Failure::new(Exit::Workload, what))
         }
-        Kind::Trace => {
+        FileKind::Trace => {
             let options = TraceOptions { lenient, ..TraceOptions::default() };
             let report = warpshard_trace::check(file, &options).map_err(|error| Failure::new(Exit::Workload, error))?;
             let mut text = format!(
                 "a trace: {}, {}, {}, {}, {}",
                 report.name,
-                counted(report.kernels.len() as u64, "kernel"),
-                counted(report.ctas(), "CTA"),
-                counted(report.warp_instructions(), "warp instruction"),
-                counted(report.thread_instructions(), "thread instruction")
+                count_with_noun(report.kernels.len() as u64, "kernel"),
+                count_with_noun(report.ctas(), "CTA"),
+                count_with_noun(report.warp_instructions(), "warp instruction"),
+                count_with_noun(report.thread_instructions(), "thread instruction")
             );
             let mut said: Vec<String> = Vec::new();
             for kernel in &report.kernels {
-                let code = Code {
+                let code = CodeRequirements {
                     arch: kernel.binary_version,
                     tensor: kernel.classes[OpClass::Tensor as usize] > 0,
                     copies: false,
@@ -157,12 +162,12 @@ fn as_path(file: &Path) -> String {
 
 /// Returns the kind of a file. A TOML file with modules or launches is a program, one with kernels, parameters or buffers is a model, and
 /// any other TOML file is a machine. A file with the extension `.sass` is a listing, and any other file is a trace.
-fn kind(file: &Path) -> Result<Kind, Failure> {
+fn kind(file: &Path) -> Result<FileKind, Failure> {
     if file.extension().is_some_and(|extension| extension == "sass") {
-        return Ok(Kind::Listing);
+        return Ok(FileKind::Listing);
     }
     if file.extension().is_none_or(|extension| extension != "toml") {
-        return Ok(Kind::Trace);
+        return Ok(FileKind::Trace);
     }
     let text = warpshard_config::input::read_text(file)
         .map_err(|error| Failure::new(Exit::Config, format!("cannot read {}: {error}", file.display())))?;
@@ -178,10 +183,10 @@ fn kind(file: &Path) -> Result<Kind, Failure> {
         }
     };
     Ok(if program {
-        Kind::Program
+        FileKind::Program
     } else if model {
-        Kind::Model
+        FileKind::Model
     } else {
-        Kind::Machine
+        FileKind::Machine
     })
 }

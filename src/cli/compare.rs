@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use warpshard_report::json::escape_controls;
-use warpshard_report::text::counted;
+use warpshard_report::text::count_with_noun;
 use warpshard_run::Exit;
 use warpshard_view::compare::ncu::{LaunchComparison, Profile, ProfileError};
-use warpshard_view::compare::{Comparison, Exceeded, Limit};
+use warpshard_view::compare::{Comparison, ExceededLimit, Limit};
 use warpshard_view::{ReadError, RunFolder};
 
 use super::args::CompareArgs;
@@ -86,11 +86,11 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
 }
 
 /// Lists the headline numbers that exceed the limit on standard error.
-fn report_exceeding(exceeding: &[Exceeded], limit: Limit) -> Exit {
+fn report_exceeding(exceeding: &[ExceededLimit], limit: Limit) -> Exit {
     if exceeding.is_empty() {
         return Exit::Ok;
     }
-    let of = counted(exceeding.len() as u64, "headline number");
+    let of = count_with_noun(exceeding.len() as u64, "headline number");
     output::warn(&format!("changed by more than {limit}: {of}"));
     exceeding.iter().take(MAX_LISTED).for_each(|one| output::warn(&format!("  {one}")));
     if exceeding.len() > MAX_LISTED {

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use warpshard_report::text::{count, counted, si};
+use warpshard_report::text::{count, count_with_noun, si_number};
 use warpshard_report::{Scratch, is_special};
 use warpshard_run::Exit;
 use warpshard_sync::StopFlag;
-use warpshard_trace::{ConvertError, ConvertProgress, Converted, TraceOptions, native_facts, to_native, to_text, trace_is_native};
+use warpshard_trace::{Conversion, ConvertError, ConvertProgress, TraceOptions, native_facts, to_native, to_text, trace_is_native};
 
 use super::args::{Compression, ConvertArgs, TraceFormat};
 use super::failure::Failure;
@@ -37,20 +37,20 @@ pub(super) fn convert(args: &ConvertArgs) -> Result<Exit, Failure> {
     let stop = StopFlag::new();
     let asked = stop.clone();
     interrupt::install_repeated(move || asked.request());
-    let watch = Watch::start(stop);
+    let watch = ConversionProgress::start(stop);
     let done = if to_text { text(args, &watch)? } else { native(args, &watch)? };
     drop(watch);
     output::print(&report(&done, &args.output)).map(|()| Exit::Ok)
 }
 
 /// Formats the result of a conversion in two lines.
-fn report(done: &Converted, out: &Path) -> String {
+fn report(done: &Conversion, out: &Path) -> String {
     let per = |bytes: u64| bytes as f64 / done.warp_instructions.max(1) as f64;
     format!(
         "wrote {}: {}, {}\ntext: {} bytes ({:.2} per warp instruction); native: {} bytes ({:.2}, of which simulation reads {:.2})\n",
         out.display(),
-        counted(done.kernels as u64, "kernel"),
-        counted(done.warp_instructions, "warp instruction"),
+        count_with_noun(done.kernels as u64, "kernel"),
+        count_with_noun(done.warp_instructions, "warp instruction"),
         count(done.text_bytes),
         per(done.text_bytes),
         count(done.native_bytes),
@@ -60,7 +60,7 @@ fn report(done: &Converted, out: &Path) -> String {
 }
 
 /// Writes the native file.
-fn native(args: &ConvertArgs, watch: &Watch) -> Result<Converted, Failure> {
+fn native(args: &ConvertArgs, watch: &ConversionProgress) -> Result<Conversion, Failure> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let options = TraceOptions { threads, lenient: args.lenient, ..TraceOptions::default() };
     let compress = args.compress != Some(Compression::None);
@@ -78,7 +78,7 @@ pub(super) fn native_file(
     force: bool,
     options: &TraceOptions,
     watch: &mut dyn FnMut(ConvertProgress) -> bool,
-) -> Result<Converted, Failure> {
+) -> Result<Conversion, Failure> {
     let unwritable = |error: io::Error| cannot_write(output, &error);
     refuse_existing(output, force)?;
     let parent = parent(output)?;
@@ -102,7 +102,7 @@ pub(super) fn native_file(
 }
 
 /// Writes the text folder, or the file of a single kernel.
-fn text(args: &ConvertArgs, watch: &Watch) -> Result<Converted, Failure> {
+fn text(args: &ConvertArgs, watch: &ConversionProgress) -> Result<Conversion, Failure> {
     let out = &args.output;
     let unwritable = |error: io::Error| cannot_write(out, &error);
     refuse_existing(out, args.force)?;
@@ -170,12 +170,12 @@ fn failure(error: ConvertError, out: &Path) -> Failure {
 }
 
 /// Progress of a conversion, shown on a terminal only, with its interrupt flag.
-struct Watch {
+struct ConversionProgress {
     stop: StopFlag,
     bar: ProgressBar,
 }
 
-impl Watch {
+impl ConversionProgress {
     fn start(stop: StopFlag) -> Self {
         let visible = io::stderr().is_terminal();
         let bar =
@@ -189,14 +189,14 @@ impl Watch {
     fn update(&self, progress: ConvertProgress) -> bool {
         if !self.bar.is_hidden() {
             let kernel = (progress.kernels_done + 1).min(progress.kernels);
-            self.bar.set_message(format!("kernel {kernel} of {}  {}B of text", progress.kernels, si(progress.text_bytes as f64)));
+            self.bar.set_message(format!("kernel {kernel} of {}  {}B of text", progress.kernels, si_number(progress.text_bytes as f64)));
             self.bar.tick();
         }
         !self.stop.requested()
     }
 }
 
-impl Drop for Watch {
+impl Drop for ConversionProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
         let _ = io::stderr().flush();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use warpshard_config::input;
-use warpshard_program::{COMPILER, LaunchOptions, Sources, is_triton_launch_file, launch_file};
+use warpshard_program::{COMPILER_SCRIPT, LaunchOptions, Sources, is_triton_launch_file, launch_file};
 use warpshard_report::is_special;
 use warpshard_run::Exit;
 
@@ -26,7 +26,7 @@ pub(super) fn is_source(path: &Path) -> bool {
 }
 
 /// A compiled source whose listing has been written.
-pub(super) struct Compiled {
+pub(super) struct CompiledSource {
     /// The number of kernels in the listing.
     pub(super) kernels: u64,
     /// Names of the requested kernels in the listing, by expression.
@@ -43,7 +43,7 @@ pub(super) fn compile(
     (arch, out, python): (&str, &Path, &Path),
     preprocessor: &PreprocessorArgs,
     (kernels, options): (&[String], &[String]),
-) -> Result<Compiled, Failure> {
+) -> Result<CompiledSource, Failure> {
     let workload = |error: &dyn std::fmt::Display| Failure::new(Exit::Workload, error);
     let packages = run(python, ["--folders".into()])?;
     let packages: Vec<PathBuf> = String::from_utf8_lossy(&packages.stdout).lines().map(PathBuf::from).collect();
@@ -51,9 +51,9 @@ pub(super) fn compile(
     let script = |text: &Path, made: &Path, unmarked: bool| {
         let folder = text.parent().unwrap_or(Path::new("."));
         let mut arguments: Vec<OsString> = vec![paths[0].clone().into(), arch.into(), made.into()];
-        arguments.push(joined("--text=", text));
-        arguments.extend([folder.join("include"), folder.to_path_buf()].iter().map(|folder| joined("-I", folder)));
-        arguments.extend(preprocessor.include.iter().map(|folder| joined("-I", folder)));
+        arguments.push(joined_argument("--text=", text));
+        arguments.extend([folder.join("include"), folder.to_path_buf()].iter().map(|folder| joined_argument("-I", folder)));
+        arguments.extend(preprocessor.include.iter().map(|folder| joined_argument("-I", folder)));
         arguments.extend(preprocessor.define.iter().map(|macro_| OsString::from(format!("-D{macro_}"))));
         arguments.extend(options.iter().map(OsString::from));
         arguments.extend(unmarked.then(|| OsString::from(UNMARKED_AS_DEVICE)));
@@ -86,7 +86,7 @@ fn compile_without_rejected(
     sources: &mut Sources,
     out: &Path,
     compile: impl Fn(&Path, &Path) -> Result<Output, Failure>,
-) -> Result<Compiled, CompileError> {
+) -> Result<CompiledSource, CompileError> {
     let unwritable = |what: String| CompileError::Failure(Failure::new(Exit::Output, what));
     let mut round = 0;
     loop {
@@ -101,7 +101,7 @@ fn compile_without_rejected(
                 let instances = listing.lines().filter_map(|line| line.strip_prefix("instance ")?.split_once(' '));
                 let names = instances.map(|(name, expression)| (expression.to_owned(), name.to_owned())).collect();
                 let count = listing.lines().filter(|line| line.starts_with("kernel ")).count() as u64;
-                return Ok(Compiled { kernels: count, names });
+                return Ok(CompiledSource { kernels: count, names });
             }
             Err(CompileError::Failure(failure)) => return Err(CompileError::Failure(failure)),
             Err(CompileError::Messages(log)) => {
@@ -123,7 +123,7 @@ pub(super) enum CompileError {
     Failure(Failure),
 }
 
-fn joined(option: &str, path: &Path) -> OsString {
+fn joined_argument(option: &str, path: &Path) -> OsString {
     let mut argument = OsString::from(option);
     argument.push(path);
     argument
@@ -134,7 +134,7 @@ fn joined(option: &str, path: &Path) -> OsString {
 /// # Errors
 /// Fails if the interpreter cannot be started or a tool is missing.
 pub(super) fn run(python: &Path, arguments: impl IntoIterator<Item = OsString>) -> Result<Output, Failure> {
-    let done = Command::new(python).arg("-c").arg(COMPILER).args(arguments).output().map_err(|error| {
+    let done = Command::new(python).arg("-c").arg(COMPILER_SCRIPT).args(arguments).output().map_err(|error| {
         let what = format!("cannot start {}: {error}; name a Python 3 interpreter with --python", python.display());
         Failure::new(Exit::Usage, what)
     })?;
@@ -148,7 +148,7 @@ pub(super) fn run(python: &Path, arguments: impl IntoIterator<Item = OsString>) 
 ///
 /// # Errors
 /// Fails as [`compile`] does, and if the kernel or an argument is missing or unknown.
-pub(super) fn launched(paths: &[PathBuf], python: &Path, args: &LaunchArgs, arch: &str) -> Result<PathBuf, Failure> {
+pub(super) fn compile_for_launch(paths: &[PathBuf], python: &Path, args: &LaunchArgs, arch: &str) -> Result<PathBuf, Failure> {
     // sm_90a adds warp-group matrix products to sm_90.
     let arch = if arch == "sm_90" { "sm_90a" } else { arch };
     let workload = |error: &dyn std::fmt::Display| Failure::new(Exit::Workload, error);

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use warpshard_mem::dram::control::{Order, Page, Policy};
+use warpshard_mem::dram::control::{ControllerPolicy, Order, Page};
 use warpshard_report::picture::{Picture, PictureError};
-use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_report::plot::{Plot, PlotForm, Series};
 use warpshard_report::text::{Align, Style, Table};
 use warpshard_report::{Destination, ResultFile, csv};
-use warpshard_rig::dram::{Options, Outcome, run};
+use warpshard_rig::dram::{DramOptions, DramOutcome, run};
 use warpshard_run::{Exit, check_study};
 use warpshard_stats::Counters as _;
 
@@ -17,7 +17,7 @@ use super::failure::Failure;
 use super::output;
 
 /// Offered loads of a sweep, as fractions of the peak bandwidth.
-const LOADS: &[f64] = &[0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.2];
+const SWEEP_LOADS: &[f64] = &[0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.2];
 
 /// Simulates one load or a sweep.
 ///
@@ -25,36 +25,36 @@ const LOADS: &[f64] = &[0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9,
 /// Fails if results cannot be written.
 pub(super) fn dram(args: &DramArgs) -> Result<Exit, Failure> {
     if args.sweep {
-        return sweep(args);
+        return sweep_loads(args);
     }
-    let (outcome, speed) = timed(&options(args, args.load));
+    let (outcome, speed) = timed_run(&options(args, args.load));
     if args.json {
         return output::print_json(&json(args, &outcome, speed)).map(|()| Exit::Ok);
     }
     output::print(&text(args, &outcome, speed)).map(|()| Exit::Ok)
 }
 
-fn options(args: &DramArgs, load: f64) -> Options {
+fn options(args: &DramArgs, load: f64) -> DramOptions {
     let policy = match args.controller {
-        ControllerName::Ramulator2 => Policy::RAMULATOR2,
-        ControllerName::Ramulator1 => Policy::RAMULATOR1,
-        ControllerName::Dramsim3 => Policy::DRAMSIM3,
-        ControllerName::Fcfs => Policy { order: Order::Fcfs, protect_hits: false, ..Policy::RAMULATOR2 },
+        ControllerName::Ramulator2 => ControllerPolicy::RAMULATOR2,
+        ControllerName::Ramulator1 => ControllerPolicy::RAMULATOR1,
+        ControllerName::Dramsim3 => ControllerPolicy::DRAMSIM3,
+        ControllerName::Fcfs => ControllerPolicy { order: Order::Fcfs, protect_hits: false, ..ControllerPolicy::RAMULATOR2 },
     };
     let page = if args.closed_page { Page::Closed } else { Page::Open };
-    let policy = Policy { page, refresh: args.refresh == OnOff::On, ..policy };
-    Options { standard: args.standard, policy, pattern: args.pattern, writes: args.writes, load, requests: args.requests }
+    let policy = ControllerPolicy { page, refresh: args.refresh == OnOff::On, ..policy };
+    DramOptions { standard: args.standard, policy, pattern: args.pattern, writes: args.writes, load, requests: args.requests }
 }
 
 /// Simulates one load; returns the outcome and the simulated requests per second of host time.
-fn timed(options: &Options) -> (Outcome, f64) {
+fn timed_run(options: &DramOptions) -> (DramOutcome, f64) {
     let begin = Instant::now();
     let outcome = run(options);
     (outcome, options.requests as f64 / begin.elapsed().as_secs_f64().max(1e-9))
 }
 
 /// Returns the figures of one load as name and value, in the order of the output.
-fn figures(outcome: &Outcome, speed: f64) -> Vec<(&'static str, f64)> {
+fn figures(outcome: &DramOutcome, speed: f64) -> Vec<(&'static str, f64)> {
     vec![
         ("achieved_frac_of_peak", outcome.achieved),
         ("avg_read_lat_mc_cycles", outcome.mean_controller_latency()),
@@ -69,7 +69,7 @@ fn figures(outcome: &Outcome, speed: f64) -> Vec<(&'static str, f64)> {
     ]
 }
 
-fn json(args: &DramArgs, outcome: &Outcome, speed: f64) -> serde_json::Value {
+fn json(args: &DramArgs, outcome: &DramOutcome, speed: f64) -> serde_json::Value {
     let mut value = serde_json::Map::new();
     value.insert("standard".into(), args.standard.name.into());
     value.insert("pattern".into(), args.pattern.name().into());
@@ -93,7 +93,7 @@ fn json(args: &DramArgs, outcome: &Outcome, speed: f64) -> serde_json::Value {
     value.into()
 }
 
-fn text(args: &DramArgs, outcome: &Outcome, speed: f64) -> String {
+fn text(args: &DramArgs, outcome: &DramOutcome, speed: f64) -> String {
     let mut text = format!("{}: {}\n{}\n\n", args.standard.name, args.standard.summary, args.standard.source);
     let mut table = Table::new(&[("figure", Align::Left), ("value", Align::Right)]);
     for (name, value) in figures(outcome, speed) {
@@ -105,11 +105,11 @@ fn text(args: &DramArgs, outcome: &Outcome, speed: f64) -> String {
     text
 }
 
-fn sweep(args: &DramArgs) -> Result<Exit, Failure> {
-    let points: Vec<(f64, Outcome, f64)> = LOADS
+fn sweep_loads(args: &DramArgs) -> Result<Exit, Failure> {
+    let points: Vec<(f64, DramOutcome, f64)> = SWEEP_LOADS
         .iter()
         .map(|&load| {
-            let (outcome, speed) = timed(&options(args, load));
+            let (outcome, speed) = timed_run(&options(args, load));
             (load, outcome, speed)
         })
         .collect();
@@ -127,7 +127,7 @@ fn sweep(args: &DramArgs) -> Result<Exit, Failure> {
         title: format!("{}, {}, {:.0} % writes", args.standard.name, args.pattern.name(), args.writes * 100.0),
         x: "achieved, fraction of peak".into(),
         y: "mean read latency in the controller, cycles".into(),
-        form: Form::Lines,
+        form: PlotForm::Lines,
         series: vec![Series { name: args.pattern.name().into(), points: latency.collect() }],
     };
     let drawn = |error: PictureError| Failure::new(Exit::Internal, error.to_string());

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use warpshard_config::error::Source;
+use warpshard_config::error::SourceText;
 use warpshard_config::import;
 use warpshard_run::Exit;
 
@@ -41,8 +41,8 @@ fn runnable(path: &Path) -> String {
     if text.contains('/') || text.ends_with(".toml") { text } else { format!("./{text}") }
 }
 
-fn read(path: &Path) -> Result<Arc<Source>, Failure> {
+fn read(path: &Path) -> Result<Arc<SourceText>, Failure> {
     let text = warpshard_config::input::read_text(path)
         .map_err(|error| Failure::new(Exit::Config, format!("cannot read the configuration {}: {error}", path.display())))?;
-    Ok(Source::file(path.display().to_string(), text))
+    Ok(SourceText::file(path.display().to_string(), text))
 }

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use warpshard_noc::mesh::NetworkSpec;
 use warpshard_report::picture::{Picture, PictureError};
-use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_report::plot::{Plot, PlotForm, Series};
 use warpshard_report::{Destination, ResultFile, csv};
-use warpshard_rig::noc::{Measured, PATTERNS, Setup, measure};
+use warpshard_rig::noc::{NocMeasurements, NocSetup, PATTERNS, measure};
 use warpshard_run::{Exit, check_study};
 
 use super::args::NocArgs;
@@ -19,10 +19,10 @@ use super::output;
 /// # Errors
 /// Fails if the network cannot be built, the pattern does not fit the network, or results cannot be written.
 pub(super) fn noc(args: &NocArgs) -> Result<Exit, Failure> {
-    if args.sweep { sweep(args) } else { single(args) }
+    if args.sweep { sweep_loads(args) } else { run_single_load(args) }
 }
 
-fn setup(args: &NocArgs, load: f64) -> Setup {
+fn setup(args: &NocArgs, load: f64) -> NocSetup {
     let network = NetworkSpec {
         pipeline: args.router,
         buffers: args.buffers,
@@ -31,16 +31,16 @@ fn setup(args: &NocArgs, load: f64) -> Setup {
         ..NetworkSpec::new(args.topology.clone()).with_vcs(args.vcs)
     };
     let pattern = PATTERNS.iter().find(|(name, _)| *name == args.pattern).map_or(PATTERNS[0].1, |(_, pattern)| *pattern);
-    Setup { network, pattern, flits: args.flits, load, warm_up: args.warm_up, measured: args.measured, seed: args.seed }
+    NocSetup { network, pattern, flits: args.flits, load, warm_up: args.warm_up, measured: args.measured, seed: args.seed }
 }
 
-fn run(args: &NocArgs, load: f64) -> Result<(Measured, f64), Failure> {
+fn run(args: &NocArgs, load: f64) -> Result<(NocMeasurements, f64), Failure> {
     let start = Instant::now();
     let measured = measure(&setup(args, load)).map_err(|why| Failure::new(Exit::Usage, why))?;
     Ok((measured, measured.cycles as f64 / start.elapsed().as_secs_f64()))
 }
 
-fn single(args: &NocArgs) -> Result<Exit, Failure> {
+fn run_single_load(args: &NocArgs) -> Result<Exit, Failure> {
     let (measured, rate) = run(args, args.load)?;
     let routers = args.topology.routers() as f64;
     if args.json {
@@ -88,16 +88,16 @@ fn single(args: &NocArgs) -> Result<Exit, Failure> {
 }
 
 /// A sweep raises the load by 0.02 flits per source and cycle, until the network saturates at two loads.
-const STEPS: std::ops::RangeInclusive<u32> = 1..=50;
-const STEP: f64 = 0.02;
+const LOAD_STEPS: std::ops::RangeInclusive<u32> = 1..=50;
+const LOAD_STEP: f64 = 0.02;
 
-fn sweep(args: &NocArgs) -> Result<Exit, Failure> {
+fn sweep_loads(args: &NocArgs) -> Result<Exit, Failure> {
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("results/noc-{}-{}", args.topology, args.pattern)));
     let destination = Destination::folder(&folder, false)?;
     check_study(&folder, "")?;
     let (mut rows, mut points, mut unstable) = (Vec::new(), Vec::new(), 0);
-    for step in STEPS {
-        let load = f64::from(step) * STEP;
+    for step in LOAD_STEPS {
+        let load = f64::from(step) * LOAD_STEP;
         let (measured, _) = run(args, load)?;
         let latency = |value: f64| if measured.stable { format!("{value:.4}") } else { String::new() };
         rows.push(vec![
@@ -126,7 +126,7 @@ fn sweep(args: &NocArgs) -> Result<Exit, Failure> {
         title: format!("{} {}, packets of {}", args.topology, args.pattern, args.flits),
         x: "load [flits per source and cycle]".into(),
         y: "mean packet latency [cycles]".into(),
-        form: Form::Lines,
+        form: PlotForm::Lines,
         series: vec![Series { name: args.pattern.clone(), points }],
     };
     let drawn = |error: PictureError| Failure::new(Exit::Internal, error.to_string());

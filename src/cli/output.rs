@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use warpshard_report::json::escape_controls;
-use warpshard_report::text::{Style, WIDTH, printable_lines};
+use warpshard_report::text::{DEFAULT_COLUMNS, Style, printable_lines};
 use warpshard_report::{Scratch, is_special, write_whole};
 use warpshard_run::Exit;
 
@@ -27,7 +27,7 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
 /// # Errors
 /// Fails as [`print`] does.
 pub(super) fn print_styled(text: &str) -> Result<(), Failure> {
-    write(&printable_lines(text, &Style::SEQUENCES))
+    write(&printable_lines(text, &Style::STYLE_SEQUENCES))
 }
 
 /// Writes a JSON value to standard output.
@@ -89,7 +89,7 @@ pub(super) fn stdout_style() -> Style {
     }
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let capable = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-    let columns = terminal_size::terminal_size_of(io::stdout()).map_or(WIDTH, |(columns, _)| columns.0.into());
+    let columns = terminal_size::terminal_size_of(io::stdout()).map_or(DEFAULT_COLUMNS, |(columns, _)| columns.0.into());
     Style::Terminal { colour: wanted && capable, columns }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use warpshard_base::CtaIndex;
-use warpshard_report::text::{Align, Table, counted, printable};
+use warpshard_report::text::{Align, Table, count_with_noun, printable};
 use warpshard_run::Exit;
 use warpshard_run::inputs::{Settings, trace as load_trace};
 use warpshard_run::select;
@@ -34,7 +34,7 @@ pub(super) fn phases(args: &PhasesArgs) -> Result<Exit, Failure> {
     let settings = Settings::of(&args.set);
     let latencies = match &args.machine {
         Some(name) => Latencies::of_machine(&inputs::machine(name, &settings.machine)?.machine.gpu.sm.timing),
-        None => Latencies::COMPILER,
+        None => Latencies::COMPILER_PASS,
     };
     let long = if args.device_memory { LongOps::DeviceMemory } else { LongOps::All };
     let (workload, mnemonics) = if inputs::is_trace(&args.workload) {
@@ -88,7 +88,7 @@ fn text(found: &[KernelPhases], summary: bool) -> String {
                 let _ = writeln!(text, ": same phases as kernel {}", other.kernel.info.id);
             }
             None => {
-                let _ = writeln!(text, ": {}", counted(one.phases.list().len() as u64, "phase"));
+                let _ = writeln!(text, ": {}", count_with_noun(one.phases.list().len() as u64, "phase"));
                 text.push_str(&listing(one).render(output::stdout_style()));
             }
         }

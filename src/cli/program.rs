@@ -11,7 +11,7 @@ use warpshard_config::input;
 use warpshard_program::{
     Difference, Execution, KernelSummary, OutputSummary, Program, is_triton_launch_file, triton_architecture, triton_launch_file,
 };
-use warpshard_report::text::{count, counted, percent, printable, printable_lines, si};
+use warpshard_report::text::{count, count_with_noun, percent, printable, printable_lines, si_number};
 use warpshard_run::Exit;
 
 use super::args::{CompileArgs, CubinArgs, ExecArgs, LaunchArgs, RecordArgs};
@@ -42,7 +42,7 @@ pub(super) fn compile(args: &CompileArgs) -> Result<Exit, Failure> {
     };
     let made = args.meta.as_ref().map(|meta| launch_file(meta, &out)).transpose()?;
     let with = made.map_or_else(String::new, |file| format!(", and its launch file {}", file.display()));
-    output::print(&format!("{} written: {} for {arch}{with}\n", out.display(), counted(kernels, "kernel"))).map(|()| Exit::Ok)
+    output::print(&format!("{} written: {} for {arch}{with}\n", out.display(), count_with_noun(kernels, "kernel"))).map(|()| Exit::Ok)
 }
 
 /// Returns the launch file of a program: the given file, or a new file next to a CUDA source or, with `--meta`, next to a cubin. `arch` is
@@ -50,7 +50,7 @@ pub(super) fn compile(args: &CompileArgs) -> Result<Exit, Failure> {
 ///
 /// # Errors
 /// Fails if a tool is missing, the source, the cubin or its JSON file is invalid, or an output cannot be written.
-pub(super) fn launched(
+pub(super) fn prepare_launch(
     programs: &[PathBuf],
     cubin: &CubinArgs,
     launch: &LaunchArgs,
@@ -58,7 +58,7 @@ pub(super) fn launched(
 ) -> Result<PathBuf, Failure> {
     let first = &programs[0];
     if cuda::is_source(first) {
-        return cuda::launched(programs, &cubin.python, launch, &arch()?);
+        return cuda::compile_for_launch(programs, &cubin.python, launch, &arch()?);
     }
     if let Some(second) = programs.get(1) {
         return Err(Failure::new(
@@ -134,7 +134,7 @@ fn load(path: &Path, arch: Option<u32>, set: &[(String, String)]) -> Result<Arc<
 /// Fails if the program is invalid or its execution stops with an error.
 pub(super) fn exec(args: &ExecArgs) -> Result<Exit, Failure> {
     let arch = || Ok(args.arch.map_or_else(|| "sm_90".to_owned(), |arch| format!("sm_{arch}")));
-    let launched = launched(&args.program, &args.cubin, &args.launch, arch)?;
+    let launched = prepare_launch(&args.program, &args.cubin, &args.launch, arch)?;
     let program = load(&launched, args.arch, &args.set)?;
     let started = Instant::now();
     let done = if args.check { program.check(!args.fast) } else { program.execute(!args.fast) };
@@ -177,8 +177,8 @@ fn report(program: &Program, done: &Execution, args: &ExecArgs, seconds: f64) ->
         "{} for sm_{}: {} in {seconds:.2} s, {} per second",
         printable(&program.name),
         program.arch,
-        counted(total, "warp instruction"),
-        si(total as f64 / seconds.max(1e-9)),
+        count_with_noun(total, "warp instruction"),
+        si_number(total as f64 / seconds.max(1e-9)),
     );
     for kernel in &done.kernels {
         kernel_report(&mut text, kernel, args);
@@ -194,7 +194,7 @@ fn report(program: &Program, done: &Execution, args: &ExecArgs, seconds: f64) ->
         };
         let _ = writeln!(text, "{}: crc32 {:08x}{verdict}", printable(&output.buffer), output.crc32);
         if let Some(Difference { elements, first, values: [found, wanted], largest }) = &output.difference {
-            let elements = counted(*elements, "element");
+            let elements = count_with_noun(*elements, "element");
             let _ = writeln!(
                 text,
                 "  differs from what is expected: {elements}, element {first} is {found} instead of {wanted}; at most by {largest:e}"
@@ -209,7 +209,7 @@ fn report(program: &Program, done: &Execution, args: &ExecArgs, seconds: f64) ->
 
 fn kernel_report(text: &mut String, kernel: &KernelSummary, args: &ExecArgs) {
     let share = |part: u64, whole: u64| percent(part as f64 / whole.max(1) as f64);
-    let _ = writeln!(text, "\n{}: {}", printable(&kernel.name), counted(kernel.launches, "launch"));
+    let _ = writeln!(text, "\n{}: {}", printable(&kernel.name), count_with_noun(kernel.launches, "launch"));
     let active = share(kernel.thread_instructions, 32 * kernel.warp_instructions);
     let _ = writeln!(text, "  {:<34} {:>14}", "warp instructions", count(kernel.warp_instructions));
     let _ = writeln!(text, "  {:<34} {:>14}", "active lanes", active);

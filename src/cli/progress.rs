@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use warpshard_chip::Progress;
-use warpshard_report::text::{count, seconds, si};
+use warpshard_report::text::{count, seconds, si_number};
 use warpshard_sync::{Published, StopFlag};
 
 /// Time constant of the averaged speed, in seconds.
@@ -90,7 +90,7 @@ fn message(progress: &Progress, speed: &Speed) -> String {
         count(progress.cycles),
         count(progress.ctas_done),
         count(progress.ctas),
-        si(speed.instructions).trim_end(),
+        si_number(speed.instructions).trim_end(),
     )
 }
 
@@ -100,9 +100,9 @@ pub(super) struct Speed {
     /// Time of the last update.
     at: Instant,
     /// Warp instructions at the last update.
-    seen_instructions: u64,
+    last_instructions: u64,
     /// Finished CTAs at the last update.
-    seen_ctas: u64,
+    last_ctas: u64,
     /// Warp instructions per second.
     pub(super) instructions: f64,
     /// CTAs per second.
@@ -113,7 +113,7 @@ pub(super) struct Speed {
 
 impl Speed {
     pub(super) fn new(at: Instant) -> Self {
-        Self { at, seen_instructions: 0, seen_ctas: 0, instructions: 0.0, ctas: 0.0, started: false }
+        Self { at, last_instructions: 0, last_ctas: 0, instructions: 0.0, ctas: 0.0, started: false }
     }
 
     pub(super) fn update(&mut self, now: Instant, progress: &Progress) {
@@ -124,9 +124,9 @@ impl Speed {
         }
         let weight = if self.started { 1.0 - (-elapsed / AVERAGING_SECONDS).exp() } else { 1.0 };
         let rate = |new: u64, old: u64| new.saturating_sub(old) as f64 / elapsed;
-        self.instructions += weight * (rate(progress.warp_instructions, self.seen_instructions) - self.instructions);
-        self.ctas += weight * (rate(progress.ctas_done, self.seen_ctas) - self.ctas);
-        (self.seen_instructions, self.seen_ctas) = (progress.warp_instructions, progress.ctas_done);
+        self.instructions += weight * (rate(progress.warp_instructions, self.last_instructions) - self.instructions);
+        self.ctas += weight * (rate(progress.ctas_done, self.last_ctas) - self.ctas);
+        (self.last_instructions, self.last_ctas) = (progress.warp_instructions, progress.ctas_done);
         (self.at, self.started) = (now, true);
     }
 

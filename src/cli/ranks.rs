@@ -9,7 +9,7 @@ use super::failure::Failure;
 
 /// The MPI processes of a run with `--mpi`. MPI ends when the value is dropped.
 #[derive(Debug)]
-pub(super) struct World(imp::World);
+pub(super) struct World(backend::World);
 
 impl World {
     /// Initializes MPI and joins its ranks.
@@ -17,7 +17,7 @@ impl World {
     /// # Errors
     /// Fails if this build has no MPI, or MPI cannot be initialized with the required thread support.
     pub(super) fn join() -> Result<Self, Failure> {
-        imp::World::join().map(Self)
+        backend::World::join().map(Self)
     }
 
     /// Returns true for rank 0, which writes results and prints.
@@ -38,7 +38,7 @@ impl World {
 }
 
 #[cfg(not(feature = "mpi"))]
-mod imp {
+mod backend {
     use warpshard_sync::StopFlag;
 
     use warpshard_run::Exit;
@@ -72,7 +72,7 @@ mod imp {
 }
 
 #[cfg(feature = "mpi")]
-mod imp {
+mod backend {
     use std::time::Duration;
 
     use mpi::environment::Universe;

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use warpshard_report::frame::NoParquet;
 use warpshard_report::{Destination, relaxed_words, summary};
-use warpshard_run::{Exit, Opened, Request, Source, check_experiment, clock_under_load, remove_checkpoint};
+use warpshard_run::{Exit, OpenedRun, Request, WorkloadSource, check_experiment, clock_under_load, remove_checkpoint};
 use warpshard_stats::EndedBy;
 use warpshard_stats::activity::Activity;
 use warpshard_sync::StopFlag;
 use warpshard_view::{RunFolder, perfetto};
 
-use super::args::{AUTO, RunArgs};
+use super::args::{AUTO_CLOCK, RunArgs};
 use super::failure::Failure;
-use super::program::launched;
+use super::program::prepare_launch;
 use super::progress::ProgressView;
 use super::ranks::World;
 use super::{interrupt, monitor, output};
@@ -31,15 +31,16 @@ pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failur
     let files: Vec<PathBuf> = args.code.program.iter().chain(&args.files).cloned().collect();
     if !files.is_empty() {
         let arch = || args.arch.map_or_else(|| architecture_of(&args.machine), |arch| Ok(format!("sm_{arch}")));
-        request.workload = Some(Source::Program { file: launched(&files, &args.code.cubin, &args.launch, arch)?, arch: args.arch });
+        request.workload =
+            Some(WorkloadSource::Program { file: prepare_launch(&files, &args.code.cubin, &args.launch, arch)?, arch: args.arch });
     } else if args.code.cubin.meta.is_some() || args.arch.is_some() {
         return Err(Failure::new(Exit::Usage, "--meta and --arch are options of a program; name one, such as kernel.cu or --program FILE"));
     }
-    if args.clock.as_deref() == Some(AUTO) {
+    if args.clock.as_deref() == Some(AUTO_CLOCK) {
         request.set.insert(0, ("clocks.core".to_owned(), recorded_clock(&request, args.mpi)?));
     }
     let arguments: Vec<String> = arguments.iter().map(|text| text.to_string_lossy().into_owned()).collect();
-    let called = || Ok::<_, Failure>(Opened::new(catalogue(), &request)?.called_with(arguments.clone()));
+    let called = || Ok::<_, Failure>(OpenedRun::new(catalogue(), &request)?.with_arguments(arguments.clone()));
     if !args.mpi {
         return run_first_rank(args, &request, called, None);
     }
@@ -55,7 +56,7 @@ fn recorded_clock(request: &Request, in_ranks: bool) -> Result<String, Failure> 
         return Err(Failure::new(Exit::Usage, "--clock auto: all ranks need the clock before they begin; give a frequency"));
     }
     let first = Request { checkpoint_every: None, resume: None, record: None, interval: None, ..request.clone() };
-    let opened = Opened::new(catalogue(), &first)?;
+    let opened = OpenedRun::new(catalogue(), &first)?;
     let no_clocks = || {
         let message = format!(
             "--clock auto: machine {} has no clocks for loads of its matrix units\n  = help: give a frequency, or the list `clocks.tensor_load` in the machine's file",
@@ -84,7 +85,7 @@ fn architecture_of(machine: &str) -> Result<String, Failure> {
 }
 
 /// Simulates the part of a rank other than 0.
-fn run_other_rank<'a>(open: impl FnOnce() -> Result<Opened<'a>, Failure>, world: &World, stop: &StopFlag) -> Result<Exit, Failure> {
+fn run_other_rank<'a>(open: impl FnOnce() -> Result<OpenedRun<'a>, Failure>, world: &World, stop: &StopFlag) -> Result<Exit, Failure> {
     let asked = stop.clone();
     interrupt::install_repeated(move || asked.request());
     let ready = open()?.load()?.in_ranks(world.ranks());
@@ -96,7 +97,7 @@ fn run_other_rank<'a>(open: impl FnOnce() -> Result<Opened<'a>, Failure>, world:
 fn run_first_rank<'a>(
     args: &RunArgs,
     request: &Request,
-    open: impl FnOnce() -> Result<Opened<'a>, Failure>,
+    open: impl FnOnce() -> Result<OpenedRun<'a>, Failure>,
     world: Option<&World>,
 ) -> Result<Exit, Failure> {
     if args.parquet {
@@ -130,7 +131,7 @@ fn run_first_rank<'a>(
     });
     let finished = {
         let served = watched.map(|bound| bound.serve(ready.title())).transpose()?;
-        let live = served.as_ref().map(monitor::Served::live);
+        let live = served.as_ref().map(monitor::RunningMonitor::live);
         let view = ProgressView::start();
         ready.simulate_watched(Vec::new(), stop, view.published(), live)?
     };

@@ -25,7 +25,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
 }
 
 fn workload(name: &str, parameters: &[(String, String)]) -> Result<String, Failure> {
-    const SHOWN: usize = 40;
+    const SHOWN_KERNELS: usize = 40;
     let model = inputs::model(name, 1, parameters)?;
     let mut text =
         printable_lines(&format!("{}: {}\n\nParameters (change with --set workload.KEY=VALUE)\n", model.name, model.summary), &[])
@@ -41,7 +41,7 @@ fn workload(name: &str, parameters: &[(String, String)]) -> Result<String, Failu
     ));
     let columns = ["grid", "block", "registers", "shared bytes", "instructions"].map(|head| (head, Align::Right));
     let mut table = Table::new(&[&[("id", Align::Right), ("name", Align::Left)][..], &columns].concat());
-    for kernel in model.kernels.iter().take(SHOWN) {
+    for kernel in model.kernels.iter().take(SHOWN_KERNELS) {
         let info = &kernel.kernel.info;
         table.row(vec![
             info.id.to_string(),
@@ -54,8 +54,8 @@ fn workload(name: &str, parameters: &[(String, String)]) -> Result<String, Failu
         ]);
     }
     text.push_str(&table.render(output::stdout_style()));
-    if model.kernels.len() > SHOWN {
-        text.push_str(&format!("  and {} more\n", model.kernels.len() - SHOWN));
+    if model.kernels.len() > SHOWN_KERNELS {
+        text.push_str(&format!("  and {} more\n", model.kernels.len() - SHOWN_KERNELS));
     }
     if !model.fitted_to.is_empty() {
         text.push_str("\nFitted to these published values; all other results are predictions\n");

@@ -124,7 +124,7 @@ fn references(args: &TraceSetArgs) -> Result<References, Failure> {
 }
 
 fn traces(args: &TraceSetArgs) -> Traces<'_> {
-    let machine = args.machine.as_deref().unwrap_or(TraceSetArgs::MACHINE);
+    let machine = args.machine.as_deref().unwrap_or(TraceSetArgs::DEFAULT_MACHINE);
     Traces { catalogue: catalogue(), machine, overrides: args.set.clone(), cache: args.cache.clone() }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use warpshard_base::CtaIndex;
 use warpshard_model::ModelKernel;
 use warpshard_report::Scratch;
-use warpshard_report::text::counted;
+use warpshard_report::text::count_with_noun;
 use warpshard_run::Exit;
 use warpshard_run::inputs::Settings;
 use warpshard_trace::{TraceOptions, write_kernel};
@@ -39,8 +39,8 @@ pub(super) fn trace(args: &TraceArgs) -> Result<Exit, Failure> {
         Some(out) if args.native => native(args, out),
         Some(out) => {
             text(args, out)?;
-            let (list, report) = (out.join("kernelslist.g"), trace_sizes::of(out)?);
-            let kernels = counted(report.kernels.len() as u64, "kernel");
+            let (list, report) = (out.join("kernelslist.g"), trace_sizes::trace_report(out)?);
+            let kernels = count_with_noun(report.kernels.len() as u64, "kernel");
             let sizes = trace_sizes::line(&report);
             output::print(&format!("wrote {kernels}; simulate with: warpshard run --trace {}\n{sizes}", list.display())).map(|()| Exit::Ok)
         }
@@ -58,8 +58,8 @@ fn native(args: &TraceArgs, out: &Path) -> Result<Exit, Failure> {
     let folder = scratch.path().join(stem);
     text(args, &folder)?;
     convert::native_file(&folder, out, true, false, &TraceOptions::default(), &mut |_| true)?;
-    let report = trace_sizes::of(out)?;
-    let kernels = counted(report.kernels.len() as u64, "kernel");
+    let report = trace_sizes::trace_report(out)?;
+    let kernels = count_with_noun(report.kernels.len() as u64, "kernel");
     let sizes = trace_sizes::line(&report);
     output::print(&format!("wrote {kernels}; simulate with: warpshard run --trace {}\n{sizes}", out.display())).map(|()| Exit::Ok)
 }

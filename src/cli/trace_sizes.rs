@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use warpshard_report::text::{Align, Table, count, counted, printable};
+use warpshard_report::text::{Align, Table, count, count_with_noun, printable};
 use warpshard_run::Exit;
 use warpshard_trace::{TraceOptions, TraceReport, native_facts, trace_is_native};
 
@@ -13,7 +13,7 @@ use super::output;
 ///
 /// # Errors
 /// Fails if the trace is invalid.
-pub(super) fn of(path: &Path) -> Result<TraceReport, Failure> {
+pub(super) fn trace_report(path: &Path) -> Result<TraceReport, Failure> {
     warpshard_trace::check(path, &TraceOptions::default()).map_err(|error| Failure::new(Exit::Workload, error))
 }
 
@@ -22,7 +22,7 @@ pub(super) fn of(path: &Path) -> Result<TraceReport, Failure> {
 /// # Errors
 /// Fails if the trace is invalid, or standard output cannot be written.
 pub(super) fn show(path: &Path) -> Result<Exit, Failure> {
-    let report = of(path)?;
+    let report = trace_report(path)?;
     let right = |name| (name, Align::Right);
     let columns = ["CTAs", "warp instr", "text bytes", "/instr", "stored", "/instr", "decoded", "/instr"].map(right);
     let mut table = Table::new(&[&[("kernel", Align::Left)][..], &columns].concat());
@@ -30,11 +30,11 @@ pub(super) fn show(path: &Path) -> Result<Exit, Failure> {
         let mut cells = vec![kernel.info.name.clone(), count(kernel.ctas), count(kernel.warp_instructions)];
         for bytes in [kernel.text_bytes, kernel.stored_bytes, kernel.decoded_bytes] {
             cells.push(count(bytes));
-            cells.push(per(bytes, kernel.warp_instructions));
+            cells.push(bytes_per_instruction(bytes, kernel.warp_instructions));
         }
         table.row(cells);
     }
-    let mut text = format!("{}: {}\n", printable(&report.name), counted(report.kernels.len() as u64, "kernel"));
+    let mut text = format!("{}: {}\n", printable(&report.name), count_with_noun(report.kernels.len() as u64, "kernel"));
     text.push_str(&table.render(output::stdout_style()));
     text.push_str(&line(&report));
     if trace_is_native(path) {
@@ -55,13 +55,13 @@ pub(super) fn line(report: &TraceReport) -> String {
     let (text, stored, decoded) = (sum(|kernel| kernel.text_bytes), sum(|kernel| kernel.stored_bytes), sum(|kernel| kernel.decoded_bytes));
     format!(
         "{}; bytes per warp instruction: {} as text, {} as stored for simulation, {} decoded\n",
-        counted(instructions, "warp instruction"),
-        per(text, instructions),
-        per(stored, instructions),
-        per(decoded, instructions),
+        count_with_noun(instructions, "warp instruction"),
+        bytes_per_instruction(text, instructions),
+        bytes_per_instruction(stored, instructions),
+        bytes_per_instruction(decoded, instructions),
     )
 }
 
-fn per(bytes: u64, instructions: u64) -> String {
+fn bytes_per_instruction(bytes: u64, instructions: u64) -> String {
     format!("{:.2}", bytes as f64 / instructions.max(1) as f64)
 }

@@ -40,7 +40,7 @@
 //!         let mut batch = Vec::new();
 //!         while *party.shared() < 10 {
 //!             let worker = party.index() as u64;
-//!             let ((sender, receiver, sum), &epoch) = party.both();
+//!             let ((sender, receiver, sum), &epoch) = party.local_and_shared();
 //!             receiver.receive(epoch, |number| *sum += number);
 //!             batch.push(100 * worker + epoch);
 //!             sender.send(epoch, &mut batch);

@@ -13,7 +13,7 @@ use crate::primitive::{Arc, AtomicU64, Ordering, UnsafeCell};
 
 /// The stamp of a slot that belongs to the sender. Any other stamp is the epoch of the batch plus one, and the slot belongs to the
 /// receiver.
-const EMPTY: u64 = 0;
+const SENDER_STAMP: u64 = 0;
 
 /// A buffer of a mailbox with its stamp.
 struct Slot<T> {
@@ -24,7 +24,7 @@ struct Slot<T> {
 /// The two buffers of a mailbox, on separate cache lines because both sides write, each in a different buffer.
 struct Slots<T>([CachePadded<Slot<T>>; 2]);
 
-// SAFETY: only the sender accesses a slot's batch while its stamp is `EMPTY`, and only the receiver otherwise; each side hands the slot
+// SAFETY: only the sender accesses a slot's batch while its stamp is `SENDER_STAMP`, and only the receiver otherwise; each side hands the slot
 // over with a `Release` store of the stamp and receives it with an `Acquire` load. There is one sender and one receiver, both used through
 // `&mut`, so messages only move between threads: `T: Send` is enough.
 unsafe impl<T: Send> Sync for Slots<T> {}
@@ -46,10 +46,10 @@ impl<T> Slots<T> {
 ///
 /// # Memory ordering
 /// Each slot belongs to one side at a time, as its stamp shows. The sender fills an empty slot and stores the stamp with `Release`. The
-/// receiver loads the stamp with `Acquire`, empties the slot and stores `EMPTY` with `Release`. The sender loads it with `Acquire` before
+/// receiver loads the stamp with `Acquire`, empties the slot and stores `SENDER_STAMP` with `Release`. The sender loads it with `Acquire` before
 /// it fills the slot again, and so sees the vector that the receiver left there.
 pub fn mailbox<T: Send>() -> (Sender<T>, Receiver<T>) {
-    let slot = || CachePadded::new(Slot { stamp: AtomicU64::new(EMPTY), batch: UnsafeCell::new(Vec::new()) });
+    let slot = || CachePadded::new(Slot { stamp: AtomicU64::new(SENDER_STAMP), batch: UnsafeCell::new(Vec::new()) });
     let slots = Arc::new(Slots([slot(), slot()]));
     (Sender { slots: Arc::clone(&slots) }, Receiver { slots })
 }
@@ -86,10 +86,10 @@ impl<T: Send> Sender<T> {
     pub fn fill(&mut self, epoch: u64, put: impl FnOnce(&mut Vec<T>)) {
         let slot = self.slots.of(epoch);
         let stamp = slot.stamp.load(Ordering::Acquire);
-        if stamp != EMPTY && !mutant::MAILBOX_OVERTAKE_UNCHECKED {
+        if stamp != SENDER_STAMP && !mutant::MAILBOX_OVERTAKE_UNCHECKED {
             overtaken(epoch, stamp - 1);
         }
-        // SAFETY: the stamp was `EMPTY`, so the slot is the sender's, and this is the only sender.
+        // SAFETY: the stamp was `SENDER_STAMP`, so the slot is the sender's, and this is the only sender.
         slot.batch.with_mut(|held| put(unsafe { &mut *held }));
         slot.stamp.store(epoch + 1, mutant::order(mutant::MAILBOX_RELAXED_FILL, Ordering::Release));
     }
@@ -119,7 +119,7 @@ impl<T: Send> Receiver<T> {
         }
         let slot = self.slots.of(epoch.wrapping_sub(1));
         slot.batch.with_mut(|held| {
-            // SAFETY: `pending` found a stamp that is not `EMPTY` and acquired it, so the slot is the receiver's, and this is the only
+            // SAFETY: `pending` found a stamp that is not `SENDER_STAMP` and acquired it, so the slot is the receiver's, and this is the only
             // receiver.
             let held = unsafe { &mut *held };
             if mutant::MAILBOX_REVERSED {
@@ -128,7 +128,7 @@ impl<T: Send> Receiver<T> {
             take(held);
         });
         if !mutant::MAILBOX_NOT_EMPTIED {
-            slot.stamp.store(EMPTY, mutant::order(mutant::MAILBOX_RELAXED_EMPTY, Ordering::Release));
+            slot.stamp.store(SENDER_STAMP, mutant::order(mutant::MAILBOX_RELAXED_EMPTY, Ordering::Release));
         }
     }
 
@@ -141,10 +141,10 @@ impl<T: Send> Receiver<T> {
         // The stamp of a batch is the epoch in which the batch is due. A slot with a later stamp holds a batch that is not due yet; a slot
         // with an earlier stamp holds a batch that the receiver missed.
         let stamp = self.slots.of(epoch.wrapping_sub(1)).stamp.load(Ordering::Acquire);
-        if stamp != EMPTY && stamp < epoch {
+        if stamp != SENDER_STAMP && stamp < epoch {
             missed_batch(epoch, stamp - 1);
         }
-        stamp != EMPTY && (stamp == epoch || mutant::MAILBOX_STAMP_IGNORED)
+        stamp != SENDER_STAMP && (stamp == epoch || mutant::MAILBOX_STAMP_IGNORED)
     }
 }
 

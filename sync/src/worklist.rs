@@ -11,7 +11,7 @@ use crossbeam_utils::CachePadded;
 use crate::mutant;
 use crate::primitive::{Arc, AtomicU64, Ordering, UnsafeCell};
 
-/// Upper bound of `left`. Larger values of `left` have wrapped below zero, so the offer is used up.
+/// Upper bound of `remaining`. Larger values of `remaining` have wrapped below zero, so the offer is used up.
 const COUNT_LIMIT: u64 = 1 << 63;
 
 /// The items and the numbers of the offered items.
@@ -21,20 +21,20 @@ struct Content<T> {
 }
 
 /// State that the owner and the other workers (stealers) share.
-struct Shared<T> {
+struct SharedList<T> {
     /// Number of offered entries that no worker has taken yet; zero or below if no offer is open.
-    left: CachePadded<AtomicU64>,
+    remaining: CachePadded<AtomicU64>,
     /// Number of entries that were taken and returned.
-    done: CachePadded<AtomicU64>,
+    returned: CachePadded<AtomicU64>,
     content: UnsafeCell<Content<T>>,
 }
 
 // SAFETY: while no offer is open only the owner accesses `content`, through `&mut`. While an offer is open, no thread writes to `content`
-// itself, and only the taker that counted `left` down to the entry of an item accesses that item. So items only move between threads: `T:
+// itself, and only the taker that counted `remaining` down to the entry of an item accesses that item. So items only move between threads: `T:
 // Send` is enough.
-unsafe impl<T: Send> Sync for Shared<T> {}
+unsafe impl<T: Send> Sync for SharedList<T> {}
 // SAFETY: moving the list moves the items in it, which are `Send`.
-unsafe impl<T: Send> Send for Shared<T> {}
+unsafe impl<T: Send> Send for SharedList<T> {}
 
 /// Creates a work list of `items` with its owner and a first stealer.
 ///
@@ -49,9 +49,9 @@ unsafe impl<T: Send> Send for Shared<T> {}
 /// after the list is closed finds no entry, and a take after the next offer takes part in that offer.
 pub fn worklist<T: Send>(items: Vec<T>) -> (WorkOwner<T>, Stealer<T>) {
     let content = Content { items: items.into_iter().map(UnsafeCell::new).collect(), offered: Vec::new() };
-    let shared = Arc::new(Shared {
-        left: CachePadded::new(AtomicU64::new(0)),
-        done: CachePadded::new(AtomicU64::new(0)),
+    let shared = Arc::new(SharedList {
+        remaining: CachePadded::new(AtomicU64::new(0)),
+        returned: CachePadded::new(AtomicU64::new(0)),
         content: UnsafeCell::new(content),
     });
     (WorkOwner { shared: Arc::clone(&shared), offered: None }, Stealer { shared })
@@ -59,19 +59,19 @@ pub fn worklist<T: Send>(items: Vec<T>) -> (WorkOwner<T>, Stealer<T>) {
 
 /// The owner of a [`worklist()`].
 pub struct WorkOwner<T: Send> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<SharedList<T>>,
     /// Number of entries of the open offer.
     offered: Option<u64>,
 }
 
 /// Another worker's access to the offered items; a list may have any number of stealers.
 pub struct Stealer<T: Send> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<SharedList<T>>,
 }
 
 /// A taken item; dropping it returns the item.
 pub struct TakenItem<'a, T: Send> {
-    shared: &'a Shared<T>,
+    shared: &'a SharedList<T>,
     item: *mut T,
 }
 
@@ -94,7 +94,7 @@ impl<T: Send> WorkOwner<T> {
             content.offered.extend_from_slice(list);
         });
         self.offered = Some(list.len() as u64);
-        self.shared.left.store(list.len() as u64, mutant::order(mutant::WORKLIST_RELAXED_OFFER, Ordering::Release));
+        self.shared.remaining.store(list.len() as u64, mutant::order(mutant::WORKLIST_RELAXED_OFFER, Ordering::Release));
     }
 
     /// Takes the last offered item that no worker has taken yet.
@@ -107,7 +107,7 @@ impl<T: Send> WorkOwner<T> {
     #[inline]
     pub fn is_done(&self) -> bool {
         let order = mutant::order(mutant::WORKLIST_RELAXED_RETURN, Ordering::Acquire);
-        self.offered.is_none_or(|offered| self.shared.done.load(order) == offered)
+        self.offered.is_none_or(|offered| self.shared.returned.load(order) == offered)
     }
 
     /// Closes the offer; items that no worker took are unchanged. Does nothing if no offer is open.
@@ -117,12 +117,12 @@ impl<T: Send> WorkOwner<T> {
     #[inline]
     pub fn close(&mut self) {
         let Some(offered) = self.offered else { return };
-        let left = self.shared.left.swap(0, Ordering::Relaxed);
+        let left = self.shared.remaining.swap(0, Ordering::Relaxed);
         let taken = if left < COUNT_LIMIT { offered - left } else { offered };
         let order = mutant::order(mutant::WORKLIST_RELAXED_RETURN, Ordering::Acquire);
-        let done = self.shared.done.load(order);
+        let done = self.shared.returned.load(order);
         assert!(done == taken || mutant::WORKLIST_CLOSED_EARLY, "work list: closed while {} of its items were taken", taken - done);
-        self.shared.done.store(0, Ordering::Relaxed);
+        self.shared.returned.store(0, Ordering::Relaxed);
         self.offered = None;
     }
 
@@ -193,30 +193,30 @@ impl<T: Send> Stealer<T> {
 
     /// Returns the number of items that can be taken at present.
     #[inline]
-    pub fn left(&self) -> u64 {
-        let left = self.shared.left.load(Ordering::Relaxed);
+    pub fn remaining(&self) -> u64 {
+        let left = self.shared.remaining.load(Ordering::Relaxed);
         if left < COUNT_LIMIT { left } else { 0 }
     }
 }
 
-impl<T: Send> Shared<T> {
+impl<T: Send> SharedList<T> {
     #[inline]
     fn take(&self) -> Option<TakenItem<'_, T>> {
         // This load comes first, so that a failed attempt neither takes the cache line exclusively nor counts far below zero.
-        let seen = self.left.load(Ordering::Relaxed);
+        let seen = self.remaining.load(Ordering::Relaxed);
         if seen == 0 || seen >= COUNT_LIMIT {
             return None;
         }
         let before = if mutant::WORKLIST_TAKEN_TWICE {
-            self.left.store(seen - 1, Ordering::Relaxed);
-            self.left.load(Ordering::Acquire) + 1
+            self.remaining.store(seen - 1, Ordering::Relaxed);
+            self.remaining.load(Ordering::Acquire) + 1
         } else {
-            self.left.fetch_sub(1, Ordering::Acquire)
+            self.remaining.fetch_sub(1, Ordering::Acquire)
         };
         if before == 0 || before >= COUNT_LIMIT {
             return None;
         }
-        // SAFETY: this thread alone counted `left` down from `before`, so it owns the entry below `before`; it acquired the offer of the
+        // SAFETY: this thread alone counted `remaining` down from `before`, so it owns the entry below `before`; it acquired the offer of the
         // entry, which is not closed before `TakenItem` is dropped.
         let content = self.content.with(|content| unsafe { &*content });
         let item = content.items[content.offered[before as usize - 1] as usize].with_mut(|item| item);
@@ -245,7 +245,7 @@ impl<T: Send> DerefMut for TakenItem<'_, T> {
 impl<T: Send> Drop for TakenItem<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.shared.done.fetch_add(1, mutant::order(mutant::WORKLIST_RELAXED_RETURN, Ordering::Release));
+        self.shared.returned.fetch_add(1, mutant::order(mutant::WORKLIST_RELAXED_RETURN, Ordering::Release));
     }
 }
 
@@ -257,7 +257,7 @@ impl<T: Send> fmt::Debug for WorkOwner<T> {
 
 impl<T: Send> fmt::Debug for Stealer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer").field("left", &self.left()).finish_non_exhaustive()
+        f.debug_struct("Stealer").field("remaining", &self.remaining()).finish_non_exhaustive()
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use warpshard_sync::{EpochBarrier, WaitPolicy, mailbox};
 
 /// The system's allocator, with a count of each thread's calls.
-struct Counting;
+struct CountingAllocator;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -16,7 +16,7 @@ thread_local! {
 
 // SAFETY: every call goes to the system's allocator unchanged; the counter is a plain thread-local cell that needs neither an allocation
 // nor a destructor.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         // SAFETY: the caller meets the contract of `System::alloc`.
@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING_ALLOCATOR: CountingAllocator = CountingAllocator;
 
 #[test]
 fn an_epoch_of_waiting_sending_and_receiving_allocates_nothing_in_the_steady_state() {

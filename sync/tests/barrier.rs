@@ -22,7 +22,7 @@ fn sum_up(threads: usize, epochs: u64, policy: WaitPolicy) -> (u64, Vec<u64>) {
         let mut last = 0;
         let mine = party.index() as u64 + 1;
         for epoch in 0..epochs {
-            let (local, shared) = party.both();
+            let (local, shared) = party.local_and_shared();
             assert_eq!(shared.1, epoch, "a party saw another epoch's shared state");
             assert_eq!(*local, 0, "the coordinator's writes to a local state were not seen");
             *local = mine;

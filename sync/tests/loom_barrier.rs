@@ -12,9 +12,9 @@ use warpshard_sync::{EpochBarrier, Locals, Party, Role, WaitPolicy};
 use explore::{explore, explore_at_most};
 
 /// A policy that sleeps immediately.
-const SLEEP: WaitPolicy = WaitPolicy::sleeping();
+const SLEEPING_POLICY: WaitPolicy = WaitPolicy::sleeping();
 /// A policy that polls once before it sleeps, so that a release can reach a polling or a sleeping party; no time passes in a model.
-const LOOK: WaitPolicy = WaitPolicy { spin: Duration::from_nanos(1) };
+const POLL_ONCE_POLICY: WaitPolicy = WaitPolicy { spin: Duration::from_nanos(1) };
 
 /// Runs `work` for every party; party 0 runs on the calling thread.
 fn on_threads<L, G, R>(parties: Vec<Party<L, G>>, work: fn(Party<L, G>) -> R) -> Vec<R>
@@ -34,7 +34,7 @@ where
 #[test]
 fn no_wake_up_is_lost() {
     explore(|| {
-        on_threads(EpochBarrier::new(vec![(); 2], (), SLEEP), |mut party| {
+        on_threads(EpochBarrier::new(vec![(); 2], (), SLEEPING_POLICY), |mut party| {
             for _ in 0..2 {
                 party.wait(|(), _| ()).expect("nobody poisons");
             }
@@ -46,7 +46,7 @@ fn no_wake_up_is_lost() {
 #[test]
 fn no_wake_up_is_lost_with_two_sleepers() {
     explore(|| {
-        on_threads(EpochBarrier::new(vec![(); 3], (), SLEEP), |mut party| {
+        on_threads(EpochBarrier::new(vec![(); 3], (), SLEEPING_POLICY), |mut party| {
             party.wait(|(), _| ()).expect("nobody poisons");
             party.finish();
         });
@@ -56,7 +56,7 @@ fn no_wake_up_is_lost_with_two_sleepers() {
 #[test]
 fn no_epoch_is_overtaken() {
     explore(|| {
-        on_threads(EpochBarrier::new(vec![0_u64; 2], (), LOOK), |mut party| {
+        on_threads(EpochBarrier::new(vec![0_u64; 2], (), POLL_ONCE_POLICY), |mut party| {
             for epoch in 0..2 {
                 *party.local() += 1;
                 let control = |(): &mut (), locals: &mut Locals<'_, u64>| {
@@ -72,7 +72,7 @@ fn no_epoch_is_overtaken() {
 #[test]
 fn the_last_arriver_sees_all_local_states() {
     explore(|| {
-        let roles = on_threads(EpochBarrier::new(vec![0_u64; 3], 0, SLEEP), |mut party| {
+        let roles = on_threads(EpochBarrier::new(vec![0_u64; 3], 0, SLEEPING_POLICY), |mut party| {
             *party.local() = 1 << party.index();
             let role = party.wait(|sum, locals| *sum = locals.iter_mut().map(|local| *local).sum());
             assert_eq!(*party.shared(), 0b111);
@@ -86,14 +86,14 @@ fn the_last_arriver_sees_all_local_states() {
 #[test]
 fn all_parties_see_the_last_arrivers_writes() {
     explore(|| {
-        on_threads(EpochBarrier::new(vec![0_u64; 2], 0_u64, LOOK), |mut party| {
+        on_threads(EpochBarrier::new(vec![0_u64; 2], 0_u64, POLL_ONCE_POLICY), |mut party| {
             for epoch in 1..=2 {
                 let control = |shared: &mut u64, locals: &mut Locals<'_, u64>| {
                     *shared += 1;
                     locals.iter_mut().for_each(|local| *local += 10);
                 };
                 party.wait(control).expect("nobody poisons");
-                let (local, shared) = party.both();
+                let (local, shared) = party.local_and_shared();
                 assert_eq!((*local, *shared), (10 * epoch, epoch));
             }
             party.finish();
@@ -104,7 +104,7 @@ fn all_parties_see_the_last_arrivers_writes() {
 #[test]
 fn only_the_last_party_to_finish_gets_the_states() {
     explore(|| {
-        let ends = on_threads(EpochBarrier::new(vec![0, 0], 7, SLEEP), |mut party| {
+        let ends = on_threads(EpochBarrier::new(vec![0, 0], 7, SLEEPING_POLICY), |mut party| {
             *party.local() = party.index() + 1;
             party.finish()
         });
@@ -143,27 +143,27 @@ fn take_part(mut party: Party<u64, usize>, active: &'static [usize]) {
 #[test]
 fn a_retired_party_delays_no_epoch_and_is_reactivated() {
     explore(|| {
-        on_threads(EpochBarrier::new(vec![0; 2], 0, SLEEP), |party| take_part(party, &[1, 1, 2]));
+        on_threads(EpochBarrier::new(vec![0; 2], 0, SLEEPING_POLICY), |party| take_part(party, &[1, 1, 2]));
     });
 }
 
 #[test]
 fn a_polling_party_may_be_retired_and_reactivated() {
     explore(|| {
-        on_threads(EpochBarrier::new(vec![0; 2], 0, LOOK), |party| take_part(party, &[1, 2, 2]));
+        on_threads(EpochBarrier::new(vec![0; 2], 0, POLL_ONCE_POLICY), |party| take_part(party, &[1, 2, 2]));
     });
 }
 
 #[test]
 fn the_others_sleep_and_wake_while_one_party_is_retired() {
     explore_at_most(2, || {
-        on_threads(EpochBarrier::new(vec![0; 3], 0, SLEEP), |party| take_part(party, &[2, 3]));
+        on_threads(EpochBarrier::new(vec![0; 3], 0, SLEEPING_POLICY), |party| take_part(party, &[2, 3]));
     });
 }
 
 #[test]
 fn two_retired_parties_are_reactivated_together() {
     explore_at_most(2, || {
-        on_threads(EpochBarrier::new(vec![0; 3], 0, SLEEP), |party| take_part(party, &[1, 3]));
+        on_threads(EpochBarrier::new(vec![0; 3], 0, SLEEPING_POLICY), |party| take_part(party, &[1, 3]));
     });
 }

@@ -14,7 +14,7 @@ use explore::explore;
 use pair::pair;
 
 /// Returns the numbers that `receiver` receives in `epoch`.
-fn received(receiver: &mut Receiver<u64>, epoch: u64) -> Vec<u64> {
+fn receive_all(receiver: &mut Receiver<u64>, epoch: u64) -> Vec<u64> {
     let mut all = Vec::new();
     receiver.receive(epoch, |message| all.push(*message));
     all
@@ -34,8 +34,8 @@ fn no_message_is_lost_duplicated_or_reordered() {
                 while !receiver.pending(epoch) {
                     thread::yield_now();
                 }
-                assert_eq!(received(&mut receiver, epoch), expected);
-                assert_eq!(received(&mut receiver, epoch), [], "a second look finds nothing");
+                assert_eq!(receive_all(&mut receiver, epoch), expected);
+                assert_eq!(receive_all(&mut receiver, epoch), [], "a second look finds nothing");
             }
         };
         pair(sending, receiving);
@@ -61,10 +61,10 @@ fn every_batch_arrives_in_the_next_epoch_with_a_barrier() {
         let receiving = move || {
             for epoch in 0..3_u64 {
                 let expected: Vec<u64> = epoch.checked_sub(1).into_iter().collect();
-                assert_eq!(received(&mut receiver, epoch), expected);
+                assert_eq!(receive_all(&mut receiver, epoch), expected);
                 second.wait(|(), _| ()).expect("nobody poisons");
             }
-            assert_eq!(received(&mut receiver, 3), [2]);
+            assert_eq!(receive_all(&mut receiver, 3), [2]);
             second.finish();
         };
         pair(sending, receiving);
@@ -80,9 +80,9 @@ fn nothing_is_visible_before_the_next_epoch() {
             sender.send(2, &mut vec![2]);
         };
         let receiving = move || {
-            assert_eq!(received(&mut receiver, 0), [], "epoch 0 comes before everything");
-            assert_eq!(received(&mut receiver, 1), [], "what is sent in epochs 1 and 2 is not due in epoch 1");
-            let second = received(&mut receiver, 2);
+            assert_eq!(receive_all(&mut receiver, 0), [], "epoch 0 comes before everything");
+            assert_eq!(receive_all(&mut receiver, 1), [], "what is sent in epochs 1 and 2 is not due in epoch 1");
+            let second = receive_all(&mut receiver, 2);
             assert!(second.is_empty() || second == [1], "epoch 2 sees what was sent in epoch 1, not {second:?}");
         };
         pair(sending, receiving);
@@ -102,13 +102,13 @@ fn no_epoch_is_overtaken() {
                 Err(other) => resume_unwind(other),
             }
         };
-        let receiving = move || (received(&mut receiver, 1) == [0], receiver);
+        let receiving = move || (receive_all(&mut receiver, 1) == [0], receiver);
         let (sent, (in_time, mut receiver)) = pair(sending, receiving);
         assert!(in_time || !sent, "the batch of epoch 2 took the place of one that was not received");
         if sent {
-            assert_eq!(received(&mut receiver, 3), [2]);
+            assert_eq!(receive_all(&mut receiver, 3), [2]);
         } else if !in_time {
-            assert_eq!(received(&mut receiver, 1), [0], "the batch that stood in the way is whole");
+            assert_eq!(receive_all(&mut receiver, 1), [0], "the batch that stood in the way is whole");
         }
     });
 }
@@ -139,7 +139,7 @@ fn vectors_return_from_the_receiver_to_the_sender() {
         let (left, mut receiver) = pair(sending, receiving);
         if let Some(left) = left {
             assert_eq!(left, [3]);
-            assert_eq!(received(&mut receiver, 3), [3, 4]);
+            assert_eq!(receive_all(&mut receiver, 3), [3, 4]);
         }
     });
 }

@@ -11,7 +11,7 @@ use warpshard_sync::{EpochBarrier, Party, Poisoned, WaitPolicy};
 
 use explore::explore;
 
-const SLEEP: WaitPolicy = WaitPolicy::sleeping();
+const SLEEPING_POLICY: WaitPolicy = WaitPolicy::sleeping();
 
 /// Waits once on a separate thread; returns the expected poison and the party.
 fn poisoned_waiter(mut party: Party<u64, u64>) -> thread::JoinHandle<(Poisoned, Party<u64, u64>)> {
@@ -24,7 +24,7 @@ fn poisoned_waiter(mut party: Party<u64, u64>) -> thread::JoinHandle<(Poisoned, 
 #[test]
 fn poisoning_wakes_all_parties() {
     explore(|| {
-        let mut parties = EpochBarrier::new(vec![0; 3], 0, SLEEP);
+        let mut parties = EpochBarrier::new(vec![0; 3], 0, SLEEPING_POLICY);
         let breaker = parties.remove(0);
         let waiters: Vec<_> = parties.into_iter().map(poisoned_waiter).collect();
         breaker.poison("broken".to_owned());
@@ -39,7 +39,7 @@ fn poisoning_wakes_all_parties() {
 #[test]
 fn dropping_a_party_wakes_all_parties() {
     explore(|| {
-        let mut parties = EpochBarrier::new(vec![0; 2], 0, SLEEP);
+        let mut parties = EpochBarrier::new(vec![0; 2], 0, SLEEPING_POLICY);
         let dropped = parties.remove(0);
         let waiter = poisoned_waiter(parties.remove(0));
         drop(dropped);
@@ -51,7 +51,7 @@ fn dropping_a_party_wakes_all_parties() {
 #[test]
 fn finishing_wakes_parties_that_wait_for_the_leaver() {
     explore(|| {
-        let mut parties = EpochBarrier::new(vec![0; 2], 0, SLEEP);
+        let mut parties = EpochBarrier::new(vec![0; 2], 0, SLEEPING_POLICY);
         let leaver = parties.remove(0);
         let waiter = poisoned_waiter(parties.remove(0));
         assert_eq!(leaver.finish(), None);
@@ -63,7 +63,7 @@ fn finishing_wakes_parties_that_wait_for_the_leaver() {
 #[test]
 fn a_panicking_control_step_poisons_all_parties() {
     explore(|| {
-        let mut parties = EpochBarrier::new(vec![0; 2], 0, SLEEP);
+        let mut parties = EpochBarrier::new(vec![0; 2], 0, SLEEPING_POLICY);
         // `resume_unwind` panics without a message from the panic hook in each of the thousands of interleavings.
         let arrive = |mut party: Party<u64, u64>| {
             let waited = catch_unwind(AssertUnwindSafe(|| party.wait(|_, _| resume_unwind(Box::new("bad step")))));
@@ -82,7 +82,7 @@ fn a_panicking_control_step_poisons_all_parties() {
 #[test]
 fn the_states_stay_exclusive_after_a_poisoning() {
     explore(|| {
-        let mut parties = EpochBarrier::new(vec![0; 2], 5, SLEEP);
+        let mut parties = EpochBarrier::new(vec![0; 2], 5, SLEEPING_POLICY);
         let mut breaker = parties.remove(0);
         let waiter = poisoned_waiter(parties.remove(0));
         breaker.poison("broken".to_owned());
@@ -97,7 +97,7 @@ fn the_states_stay_exclusive_after_a_poisoning() {
 /// Creates a party that its first wait retires, on a separate thread, and that gets the poison of party 0; returns party 0 after that wait
 /// and the thread.
 fn with_a_retired_party() -> (Party<u64, u64>, thread::JoinHandle<Poisoned>) {
-    let mut parties = EpochBarrier::new(vec![0; 2], 0, SLEEP);
+    let mut parties = EpochBarrier::new(vec![0; 2], 0, SLEEPING_POLICY);
     let mut second = parties.remove(1);
     let retired = thread::spawn(move || second.wait(|_, locals| locals.set_active(1)).expect_err("it never comes back"));
     let mut first = parties.remove(0);

@@ -5,7 +5,7 @@ use std::thread;
 
 use warpshard_sync::{EpochBarrier, Receiver, WaitPolicy, mailbox};
 
-fn received<T: Send + Clone>(receiver: &mut Receiver<T>, epoch: u64) -> Vec<T> {
+fn receive_all<T: Send + Clone>(receiver: &mut Receiver<T>, epoch: u64) -> Vec<T> {
     let mut all = Vec::new();
     receiver.receive(epoch, |message| all.push(message.clone()));
     all
@@ -16,11 +16,11 @@ fn a_batch_is_received_in_order_in_the_next_epoch_only() {
     let (mut sender, mut receiver) = mailbox();
     sender.send(4, &mut vec!["a", "b"]);
     assert!(!receiver.pending(4));
-    assert_eq!(received(&mut receiver, 4), [""; 0]);
+    assert_eq!(receive_all(&mut receiver, 4), [""; 0]);
     assert!(receiver.pending(5));
-    assert_eq!(received(&mut receiver, 5), ["a", "b"]);
+    assert_eq!(receive_all(&mut receiver, 5), ["a", "b"]);
     assert!(!receiver.pending(5));
-    assert_eq!(received(&mut receiver, 5), [""; 0]);
+    assert_eq!(receive_all(&mut receiver, 5), [""; 0]);
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn an_empty_batch_changes_nothing() {
     sender.send(0, &mut vec![]);
     assert!(!receiver.pending(1));
     sender.send(0, &mut vec![1]);
-    assert_eq!(received(&mut receiver, 1), [1]);
+    assert_eq!(receive_all(&mut receiver, 1), [1]);
 }
 
 #[test]
@@ -37,10 +37,10 @@ fn batches_of_neighbouring_epochs_use_separate_slots() {
     let (mut sender, mut receiver) = mailbox();
     sender.send(0, &mut vec![0]);
     sender.send(1, &mut vec![1]);
-    assert_eq!(received(&mut receiver, 1), [0]);
+    assert_eq!(receive_all(&mut receiver, 1), [0]);
     sender.send(2, &mut vec![2]);
-    assert_eq!(received(&mut receiver, 2), [1]);
-    assert_eq!(received(&mut receiver, 3), [2]);
+    assert_eq!(receive_all(&mut receiver, 2), [1]);
+    assert_eq!(receive_all(&mut receiver, 3), [2]);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn buffers_are_swapped_so_that_the_steady_state_does_not_allocate() {
     let mut batch = Vec::with_capacity(100);
     let mut buffers = Vec::new();
     for epoch in 0..12 {
-        assert_eq!(received(&mut receiver, epoch).len(), usize::from(epoch > 0));
+        assert_eq!(receive_all(&mut receiver, epoch).len(), usize::from(epoch > 0));
         batch.push(epoch);
         if epoch >= 3 {
             buffers.push(batch.as_ptr());
@@ -91,7 +91,7 @@ fn untaken_messages_are_dropped_once() {
     let (mut sender, mut receiver) = mailbox();
     sender.send(0, &mut vec![counted.clone(), counted.clone()]);
     sender.send(1, &mut vec![counted.clone()]);
-    assert_eq!(received(&mut receiver, 1).len(), 2);
+    assert_eq!(receive_all(&mut receiver, 1).len(), 2);
     drop((sender, receiver));
     assert_eq!(std::sync::Arc::strong_count(&counted), 1);
 }
@@ -114,7 +114,7 @@ fn a_ring_of_workers_passes_every_message_once_and_in_order() {
                     let (sender, receiver) = party.local();
                     let sent_before = epoch.checked_sub(1).map_or(0, |sent| sent % 5);
                     let expected: Vec<_> = (0..sent_before).map(|n| (from, epoch * 10 + n)).collect();
-                    assert_eq!(received(receiver, epoch), expected);
+                    assert_eq!(receive_all(receiver, epoch), expected);
                     batch.extend((0..epoch % 5).map(|n| (index, (epoch + 1) * 10 + n)));
                     sender.send(epoch, &mut batch);
                     party.wait(|(), _| ()).expect("nobody poisons");

@@ -13,7 +13,7 @@ const fn rounds(full: u64) -> u64 {
 fn items_are_taken_from_the_end_of_the_list() {
     let (mut owner, stealer) = worklist(vec!["a", "b", "c", "d"]);
     owner.offer(&[0, 1, 3]);
-    assert_eq!(stealer.left(), 3);
+    assert_eq!(stealer.remaining(), 3);
     assert_eq!(owner.take().as_deref(), Some(&"d"));
     assert_eq!(stealer.steal().as_deref(), Some(&"b"));
     assert_eq!(owner.take().as_deref(), Some(&"a"));
@@ -32,7 +32,7 @@ fn untaken_items_are_unchanged() {
     *stealer.steal().unwrap() += 10;
     assert!(!owner.is_done());
     owner.close();
-    assert_eq!(stealer.left(), 0);
+    assert_eq!(stealer.remaining(), 0);
     assert!(stealer.steal().is_none());
     assert_eq!(owner.drain(), [1, 12]);
     owner.push(5);
@@ -88,7 +88,7 @@ fn every_item_is_processed_once_per_epoch() {
         let run = |mut party: warpshard_sync::Party<_, Vec<warpshard_sync::Stealer<u64>>>| {
             for epoch in 0..rounds(3000) {
                 let index = party.index();
-                let (owner, stealers): (&mut warpshard_sync::WorkOwner<u64>, _) = party.both();
+                let (owner, stealers): (&mut warpshard_sync::WorkOwner<u64>, _) = party.local_and_shared();
                 owner.close();
                 owner.iter_mut().for_each(|item| assert_eq!(*item, epoch));
                 owner.offer(&list);

@@ -1,8 +1,8 @@
 //! Page policy that closes a row with every column command, regardless of waiting requests.
 
-use super::Row;
+use super::AccessedRow;
 
 #[inline]
-pub(super) fn closes(_: Row) -> bool {
+pub(super) fn closes(_: AccessedRow) -> bool {
     true
 }

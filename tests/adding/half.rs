@@ -18,7 +18,7 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let mut output = StudyOutput::new("half", format!("{} on half the SMs", published.own.kernel));
     output.figure("SMs", if request.machine.is_some() { 40.0 } else { 80.0 });
     for value in &published.values {
-        output.graded_number(value, Some(2.0), &value.of);
+        output.grade_number(value, Some(2.0), &value.of);
     }
     Ok(output)
 }

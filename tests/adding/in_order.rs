@@ -1,8 +1,8 @@
 //! Refresh policy that closes rows bank by bank: the lowest bank whose open row no request needs, as soon as the timing allows.
 
-use super::{Rows, Step};
+use super::{OpenRows, RefreshStep};
 
-pub(super) fn next(rows: Rows) -> Step {
+pub(super) fn next(rows: OpenRows) -> RefreshStep {
     let left = rows.open & !rows.needed;
-    Step::CloseOneOf(left & left.wrapping_neg())
+    RefreshStep::CloseOneOf(left & left.wrapping_neg())
 }

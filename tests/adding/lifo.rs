@@ -1,6 +1,6 @@
 //! Last in, first out: the most recently inserted line is the victim.
 
-use super::{LineSlot, Lookup, Policy};
+use super::{LineSlot, Lookup, ReplacementPolicy};
 
 /// Insertion time of each line.
 #[derive(Clone, Debug, warpshard_state::State)]
@@ -8,7 +8,7 @@ pub(super) struct Lifo {
     inserted_at: Box<[u64]>,
 }
 
-impl Policy for Lifo {
+impl ReplacementPolicy for Lifo {
     fn new(sets: u32, ways: u32) -> Self {
         Self { inserted_at: vec![0; (sets * ways) as usize].into() }
     }

@@ -27,9 +27,9 @@ const STUDY: &str = r#"    Study {
         name: "half",
         summary: "half the SMs, compared with a paper",
         machine: "v100",
-        takes: &[StudyOption::Machine, StudyOption::Set],
-        otherwise: "it runs one kernel model",
-        sweeps: &["gpu.sms"],
+        accepted_options: &[StudyOption::Machine, StudyOption::Set],
+        rejection_reason: "it runs one kernel model",
+        swept_keys: &["gpu.sms"],
         run: half::study,
     },"#;
 
@@ -128,7 +128,7 @@ pub(crate) const RECIPES: &[Recipe] = &[
                 "crates/mem/src/cache/write.rs",
                 After(
                     "        WriteMiss::NoAllocate => ",
-                    "        WriteMiss::Stall => OnMiss { needs_line: true, action: Action::Send },",
+                    "        WriteMiss::Stall => MissEffect { needs_line: true, action: MissAction::Send },",
                 ),
             ),
         ],
@@ -198,7 +198,7 @@ pub(crate) const RECIPES: &[Recipe] = &[
             ("crates/policy/src/common/mod.rs", After("mod halve_on_kernel_end;", "mod one_cta;")),
             ("crates/policy/src/common/mod.rs", After("pub use halve_on_kernel_end", "pub use one_cta::OneCta;")),
             ("crates/policy/src/registry.rs", After("use warpshard_control::Controller;", "use super::common::OneCta;")),
-            ("crates/policy/src/registry.rs", After("const COMMON", POLICY)),
+            ("crates/policy/src/registry.rs", After("const COMMON_POLICIES", POLICY)),
         ],
     },
     Recipe {
@@ -446,13 +446,13 @@ pub(crate) const RECIPES: &[Recipe] = &[
             ),
             (
                 "crates/cpu-load/src/trace_line.rs",
-                Replace("Ok(Line { bubbles, read, writeback })", "Ok(Line { bubbles, read, chained, writeback })"),
+                Replace("Ok(TraceLine { bubbles, read, writeback })", "Ok(TraceLine { bubbles, read, chained, writeback })"),
             ),
             (
                 "crates/cpu-load/src/trace.rs",
                 Replace(
-                    "let Line { bubbles, read, writeback } = self.line();",
-                    "let Line { bubbles, read, chained, writeback } = self.line();",
+                    "let TraceLine { bubbles, read, writeback } = self.next_line();",
+                    "let TraceLine { bubbles, read, chained, writeback } = self.next_line();",
                 ),
             ),
             ("crates/cpu-load/src/trace.rs", Replace("dependent: self.dependent }", "dependent: self.dependent || chained }")),

@@ -6,7 +6,7 @@ use warpshard_protocol::{CreditSender, Outbox, Payload};
 use warpshard_stats::CounterVisitor;
 
 use super::counters::NetCounters;
-use super::subnet::{Direction, Ends, FromNoc, Switch};
+use super::subnet::{Direction, SubnetEnds, FromNoc, Switch};
 
 /// A crossbar without an arbiter: the inputs rotate over the outputs, and only the oldest packet of an input can leave.
 #[derive(Clone, Debug, warpshard_state::State)]
@@ -34,7 +34,7 @@ impl Switch for Rotating {
         "rotating crossbar".to_owned()
     }
 
-    fn enter(&mut self, ends: &mut Ends, input: usize) {
+    fn enter(&mut self, ends: &mut SubnetEnds, input: usize) {
         let front = ends.queues.get(input as u32).front().map(|waiting| waiting.arrival(ends.now));
         match front {
             Some(at) if at <= ends.now => {
@@ -59,7 +59,7 @@ impl Switch for Rotating {
         self.counters.busy_cycles += cycles * u64::from(self.waiting > 0);
     }
 
-    fn step(&mut self, ends: &mut Ends, out: &mut Outbox) {
+    fn step(&mut self, ends: &mut SubnetEnds, out: &mut Outbox) {
         for input in 0..ends.inputs {
             let turn = (ends.now.0 as usize + input) % ends.outputs;
             let front = ends.queues.get(input as u32).front().map(|waiting| ends.direction.output(&waiting.packet));
@@ -86,7 +86,7 @@ impl Switch for Rotating {
         visitor.counters(&self.counters);
     }
 
-    fn waiting(&self, ends: &Ends) -> Vec<String> {
+    fn waiting(&self, ends: &SubnetEnds) -> Vec<String> {
         (0..ends.inputs).filter(|input| self.visible[*input] != 0).map(|input| format!("packets wait at input {input}")).collect()
     }
 }

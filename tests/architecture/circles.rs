@@ -48,7 +48,7 @@ impl<'a> Tree<'a> {
         }
         let mut tree = Self { files };
         let names: BTreeMap<Node, BTreeMap<String, Vec<String>>> =
-            tree.files.iter().map(|(module, file)| (module.clone(), tree.names(module, file))).collect();
+            tree.files.iter().map(|(module, file)| (module.clone(), tree.imported_names(module, file))).collect();
         for (module, names) in names {
             tree.files.get_mut(&module).expect("names are those of the files").names = names;
         }
@@ -56,19 +56,19 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns the names that a file imports, with their paths.
-    fn names(&self, module: &[String], file: &File<'_>) -> BTreeMap<String, Vec<String>> {
+    fn imported_names(&self, module: &[String], file: &File<'_>) -> BTreeMap<String, Vec<String>> {
         // A path that begins with a small letter and names none of our modules belongs to a foreign package. Items of the file itself begin
         // with a capital.
         let foreign = |path: &CodePath| path.segments[0].starts_with(char::is_lowercase).then(|| vec![String::new()]);
-        let absolute = |path: &CodePath| self.absolute(module, file, path).or_else(|| foreign(path));
+        let absolute = |path: &CodePath| self.absolute_path(module, file, path).or_else(|| foreign(path));
         let local_name = file.paths.iter().filter_map(|path| Some((path.local_name.clone()?, absolute(path)?)));
         local_name.filter(|(name, path)| [module, std::slice::from_ref(name)].concat() != *path).collect()
     }
 
     /// Resolves a path to one that begins with its package. The path may start at a root, at a submodule of the file, or at an imported
     /// name.
-    fn absolute(&self, module: &[String], file: &File<'_>, path: &CodePath) -> Option<Vec<String>> {
-        file.source.absolute(path).or_else(|| {
+    fn absolute_path(&self, module: &[String], file: &File<'_>, path: &CodePath) -> Option<Vec<String>> {
+        file.source.absolute_path(path).or_else(|| {
             let inside = [module, &path.segments].concat();
             let taken = || file.names.get(&path.segments[0]).map(|taken| [taken, &path.segments[1..]].concat());
             if self.files.contains_key(&inside[..=module.len()]) { Some(inside) } else { taken().filter(|_| path.local_name.is_none()) }
@@ -76,11 +76,11 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns the file that defines the item of a path.
-    fn definer(&self, path: &[String], steps: u32) -> Option<Node> {
+    fn defining_file(&self, path: &[String], steps: u32) -> Option<Node> {
         let end = (1..=path.len()).rev().find(|end| self.files.contains_key(&path[..*end]))?;
         let taken = path.get(end).and_then(|name| self.files[&path[..end]].names.get(name));
         match taken.filter(|taken| steps > 0 && **taken != path[..=end]) {
-            Some(taken) => self.definer(&[taken, &path[end + 1..]].concat(), steps - 1),
+            Some(taken) => self.defining_file(&[taken, &path[end + 1..]].concat(), steps - 1),
             None => Some(path[..end].to_vec()),
         }
     }
@@ -90,8 +90,8 @@ impl<'a> Tree<'a> {
         let mut arrows = Arrows::new();
         for (module, file) in &self.files {
             for path in &file.paths {
-                let Some(absolute) = self.absolute(module, file, path) else { continue };
-                let Some(definer) = self.definer(&absolute, 8) else { continue };
+                let Some(absolute) = self.absolute_path(module, file, path) else { continue };
+                let Some(definer) = self.defining_file(&absolute, 8) else { continue };
                 let (from, to) = (node(file.source), node(self.files[&definer].source));
                 if from != to && !(path.exported && definer.starts_with(module)) {
                     let place = format!("{}:{}: {}", file.source.path, file.source.line_of(path.at), absolute.join("::"));
@@ -105,7 +105,7 @@ impl<'a> Tree<'a> {
 
 /// Returns the cycles among `arrows`: nodes that import each other, directly or indirectly, and the source lines of the arrows between
 /// them.
-fn circles(arrows: &Arrows) -> Vec<(Vec<Node>, Vec<String>)> {
+fn find_cycles(arrows: &Arrows) -> Vec<(Vec<Node>, Vec<String>)> {
     let mut reach: BTreeMap<&Node, BTreeSet<&Node>> = BTreeMap::new();
     for from in arrows.keys() {
         let (seen, mut open) = (reach.entry(from).or_default(), vec![from]);
@@ -126,7 +126,7 @@ fn circles(arrows: &Arrows) -> Vec<(Vec<Node>, Vec<String>)> {
 }
 
 /// Returns `true` if `node` is inside the module or folder `outer`.
-fn inside(node: &[String], outer: &str) -> bool {
+fn is_inside(node: &[String], outer: &str) -> bool {
     node.join("/").strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'))
 }
 
@@ -136,17 +136,17 @@ pub(crate) fn folder_cycles(sources: &[Source]) -> Vec<String> {
     for (from, targets) in &mut arrows {
         targets.retain(|to, _| !from.starts_with(to) && !to.starts_with(from));
     }
-    circles(&arrows).into_iter().flat_map(|(_, places)| places).collect()
+    find_cycles(&arrows).into_iter().flat_map(|(_, places)| places).collect()
 }
 
 /// Describes the import cycles between files, each with the source lines of its arrows.
 pub(crate) fn file_cycles(sources: &[Source], exempt: &Exemptions<'_>) -> Vec<String> {
     let mut arrows = Tree::new(sources).arrows(Source::module);
     for (from, targets) in &mut arrows {
-        targets.retain(|to, _| !exempt.parent_modules.iter().any(|(family, _)| to.join("/") == *family && inside(from, family)));
+        targets.retain(|to, _| !exempt.parent_modules.iter().any(|(family, _)| to.join("/") == *family && is_inside(from, family)));
     }
-    let one_pipeline = |members: &[Node]| exempt.pipelines.iter().any(|folder| members.iter().all(|member| inside(member, folder)));
-    let found = circles(&arrows).into_iter().filter(|(members, _)| !one_pipeline(members));
+    let one_pipeline = |members: &[Node]| exempt.pipelines.iter().any(|folder| members.iter().all(|member| is_inside(member, folder)));
+    let found = find_cycles(&arrows).into_iter().filter(|(members, _)| !one_pipeline(members));
     let names = |members: &[Node]| members.iter().map(|member| member.join("/")).collect::<Vec<_>>().join(" <-> ");
     found.map(|(members, places)| format!("{}:\n    {}", names(&members), places.join("\n    "))).collect()
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// Folders of the repository that contain packages or are a package. A folder may be missing.
-const PACKAGES: [&str; 7] = ["configs", "crates", "papers", "programs", "src", "sync", "validate"];
+const PACKAGE_FOLDERS: [&str; 7] = ["configs", "crates", "papers", "programs", "src", "sync", "validate"];
 
 /// A source file.
 #[derive(Clone)]
@@ -39,40 +39,45 @@ pub(crate) struct CodePath {
 impl Source {
     /// Creates a source file from its path and text.
     pub(crate) fn new(path: &str, text: &str) -> Self {
-        let code = blanked(text);
+        let code = blank_comments_and_literals(text);
         let tests = items_for_tests(&code);
         Self { path: path.to_owned(), text: text.to_owned(), code, tests }
     }
 
     /// Reads all Rust files under `folder` of the repository, sorted by path.
-    pub(crate) fn all(folder: &str) -> Vec<Self> {
+    pub(crate) fn read_folder(folder: &str) -> Vec<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut files = Vec::new();
-        collect(&root.join(folder), &mut files);
+        collect_files(&root.join(folder), &mut files);
         files.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
         files.sort();
         let read = |file: &PathBuf| {
-            let path = relative(file);
+            let path = relative_path(file);
             Self::new(&path, &fs::read_to_string(file).unwrap_or_else(|error| panic!("{path}: {error}")))
         };
         files.iter().map(read).collect()
     }
 
     /// Returns the sources of all packages, without their tests, benches and build scripts.
-    pub(crate) fn packages() -> Vec<Self> {
+    pub(crate) fn package_sources() -> Vec<Self> {
         // The sources are read once, because most tests look at all of them.
-        static READ: LazyLock<Vec<Source>> =
-            LazyLock::new(|| PACKAGES.iter().flat_map(|folder| Source::all(folder)).filter(|source| source.place().is_some()).collect());
-        READ.clone()
+        static PACKAGE_SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
+            PACKAGE_FOLDERS
+                .iter()
+                .flat_map(|folder| Source::read_folder(folder))
+                .filter(|source| source.package_and_path().is_some())
+                .collect()
+        });
+        PACKAGE_SOURCES.clone()
     }
 
     /// Returns all Rust files of the repository.
-    pub(crate) fn everywhere() -> Vec<Self> {
-        PACKAGES.iter().chain(&["benches", "examples", "tests"]).flat_map(|folder| Self::all(folder)).collect()
+    pub(crate) fn repository_sources() -> Vec<Self> {
+        PACKAGE_FOLDERS.iter().chain(&["benches", "examples", "tests"]).flat_map(|folder| Self::read_folder(folder)).collect()
     }
 
     /// Returns the package, as paths name it without `warpshard_`, and the path below its `src`.
-    fn place(&self) -> Option<(String, &str)> {
+    fn package_and_path(&self) -> Option<(String, &str)> {
         if let Some(inside) = self.path.strip_prefix("src/") {
             return Some(("main".to_owned(), inside));
         }
@@ -82,12 +87,12 @@ impl Source {
 
     /// Returns the package: `mem` for `crates/mem`, `main` for the program itself, empty for files outside of packages.
     pub(crate) fn package(&self) -> String {
-        self.place().map(|place| place.0).unwrap_or_default()
+        self.package_and_path().map(|place| place.0).unwrap_or_default()
     }
 
     /// Returns the package and the modules from its root to the file.
     pub(crate) fn module(&self) -> Vec<String> {
-        let (package, inside) = self.place().unwrap_or_default();
+        let (package, inside) = self.package_and_path().unwrap_or_default();
         // `main.rs` is a separate root, which names the library as other packages do.
         let parts = inside.split('/').filter(|part| !matches!(*part, "mod.rs" | "lib.rs"));
         [package].into_iter().chain(parts.map(|part| part.trim_end_matches(".rs").to_owned())).collect()
@@ -95,7 +100,7 @@ impl Source {
 
     /// Returns the package and the folders from its root to the file.
     pub(crate) fn folder(&self) -> Vec<String> {
-        let (package, inside) = self.place().unwrap_or_default();
+        let (package, inside) = self.package_and_path().unwrap_or_default();
         let folders = inside.rsplit_once('/').map_or("", |(folders, _)| folders);
         [package.as_str()].into_iter().chain(folders.split('/').filter(|folder| !folder.is_empty())).map(str::to_owned).collect()
     }
@@ -122,7 +127,7 @@ impl Source {
     }
 
     /// Iterates over the byte offsets of whole-word occurrences of `word` in the code.
-    pub(crate) fn words<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    pub(crate) fn word_offsets<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
         let in_word = |byte: Option<&u8>| byte.is_some_and(|&byte| byte == b'_' || byte.is_ascii_alphanumeric());
         self.code.match_indices(word).map(|found| found.0).filter(move |&at| {
             let bytes = self.code.as_bytes();
@@ -134,7 +139,7 @@ impl Source {
     pub(crate) fn paths(&self) -> Vec<CodePath> {
         let mut found = Vec::new();
         let mut statements = Vec::new();
-        for at in self.words("use") {
+        for at in self.word_offsets("use") {
             let before = self.code[..at].trim_end();
             let end = at + self.code[at..].find(';').unwrap_or(self.code.len() - at);
             // `use<'a>` in a return type captures lifetimes and imports nothing.
@@ -144,7 +149,7 @@ impl Source {
             let visible =
                 before.ends_with("pub") || before.ends_with(')') && before.rsplit_once('(').is_some_and(|(head, _)| head.ends_with("pub"));
             statements.push(at..end);
-            self.tree(at + 3, &[], visible, &mut found);
+            self.read_use_tree(at + 3, &[], visible, &mut found);
         }
         for (at, _) in self.code.match_indices("::") {
             let (first, rest) = (self.code[..at].trim_end(), self.code[at + 2..].trim_start());
@@ -173,7 +178,7 @@ impl Source {
     }
 
     /// Resolves a path of two segments or more that starts at `crate`, `self`, `super` or a package to one that begins with its package.
-    pub(crate) fn absolute(&self, path: &CodePath) -> Option<Vec<String>> {
+    pub(crate) fn absolute_path(&self, path: &CodePath) -> Option<Vec<String>> {
         let up = path.segments.iter().take_while(|segment| *segment == "super").count();
         let here = || [self.module(), self.inline_modules(path.at)].concat();
         let (base, rest) = match path.segments[0].as_str() {
@@ -215,24 +220,24 @@ impl Source {
     }
 
     /// Reads a `use` tree at `at` whose leaves begin with the segments `before`.
-    fn tree(&self, at: usize, before: &[String], exported: bool, found: &mut Vec<CodePath>) {
+    fn read_use_tree(&self, at: usize, before: &[String], exported: bool, found: &mut Vec<CodePath>) {
         let rest = self.code[at..].trim_start();
         let at = self.code.len() - rest.len();
         if rest.starts_with('{') {
-            for branch in branches(rest) {
-                self.tree(at + branch, before, exported, found);
+            for branch in branch_offsets(rest) {
+                self.read_use_tree(at + branch, before, exported, found);
             }
             return;
         }
         if let Some(rest) = rest.strip_prefix("::") {
-            return self.tree(self.code.len() - rest.len(), before, exported, found);
+            return self.read_use_tree(self.code.len() - rest.len(), before, exported, found);
         }
         let name = if rest.starts_with('*') { "*" } else { first_name(rest) };
         let end = at + name.len();
         let after = self.code[end..].trim_start();
         let segments = [before, &[name.to_owned()]].concat();
         if let Some(rest) = after.strip_prefix("::") {
-            return self.tree(self.code.len() - rest.len(), &segments, exported, found);
+            return self.read_use_tree(self.code.len() - rest.len(), &segments, exported, found);
         }
         let segments = if name == "self" && !before.is_empty() { before.to_vec() } else { segments };
         let alias = after.strip_prefix("as ").map(|rest| first_name(rest.trim_start()));
@@ -244,7 +249,7 @@ impl Source {
 }
 
 /// Returns the path of a file relative to the repository's root, with forward slashes.
-pub(crate) fn relative(file: &Path) -> String {
+pub(crate) fn relative_path(file: &Path) -> String {
     file.strip_prefix(env!("CARGO_MANIFEST_DIR")).expect("files lie under the root").to_string_lossy().replace('\\', "/")
 }
 
@@ -279,7 +284,7 @@ fn items_for_tests(code: &str) -> Vec<Range<usize>> {
 }
 
 /// Returns the offsets of the top-level branches of a group such as `{a, b::{c, d}}`.
-fn branches(group: &str) -> Vec<usize> {
+fn branch_offsets(group: &str) -> Vec<usize> {
     let mut starts = Vec::new();
     let (mut depth, mut expecting) = (0, false);
     for (i, c) in group.char_indices() {
@@ -306,11 +311,11 @@ fn branches(group: &str) -> Vec<usize> {
 }
 
 /// Collects all files under `folder`.
-pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+pub(crate) fn collect_files(folder: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.is_dir() {
-            collect(&path, files);
+            collect_files(&path, files);
         } else {
             files.push(path);
         }
@@ -318,7 +323,7 @@ pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// Replaces comments and the contents of literals by spaces; keeps line breaks.
-fn blanked(text: &str) -> String {
+fn blank_comments_and_literals(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
     let mut blank = |from: usize, until: usize| {
@@ -334,13 +339,13 @@ fn blanked(text: &str) -> String {
         let skip = if rest.starts_with("//") {
             rest.find('\n').unwrap_or(rest.len())
         } else if rest.starts_with("/*") {
-            block_comment(rest)
-        } else if let Some(raw) = raw_string(bytes, at) {
+            block_comment_length(rest)
+        } else if let Some(raw) = raw_string_length(bytes, at) {
             raw
         } else if bytes[at] == b'"' {
-            quoted(rest)
+            quoted_length(rest)
         } else if bytes[at] == b'\'' {
-            char_literal(rest)
+            char_literal_length(rest)
         } else {
             0
         };
@@ -353,7 +358,7 @@ fn blanked(text: &str) -> String {
     String::from_utf8(out).expect("whole characters were replaced by spaces")
 }
 
-fn block_comment(rest: &str) -> usize {
+fn block_comment_length(rest: &str) -> usize {
     let (mut depth, mut at) = (0, 0);
     while at < rest.len() {
         let step = match &rest.as_bytes()[at..] {
@@ -375,7 +380,7 @@ fn block_comment(rest: &str) -> usize {
     at
 }
 
-fn raw_string(bytes: &[u8], at: usize) -> Option<usize> {
+fn raw_string_length(bytes: &[u8], at: usize) -> Option<usize> {
     let starts =
         bytes[at] == b'r' && (at == 0 || !(bytes[at - 1] == b'_' || bytes[at - 1].is_ascii_alphanumeric()) || bytes[at - 1] == b'b');
     let hashes = bytes[at..].iter().skip(1).take_while(|&&byte| byte == b'#').count();
@@ -388,7 +393,7 @@ fn raw_string(bytes: &[u8], at: usize) -> Option<usize> {
     Some(body + end + close.len() - at)
 }
 
-fn quoted(rest: &str) -> usize {
+fn quoted_length(rest: &str) -> usize {
     let mut escaped = false;
     for (i, byte) in rest.bytes().enumerate().skip(1) {
         match byte {
@@ -401,7 +406,7 @@ fn quoted(rest: &str) -> usize {
 }
 
 /// Returns the length of a character literal; 0 for a lifetime.
-fn char_literal(rest: &str) -> usize {
+fn char_literal_length(rest: &str) -> usize {
     let mut chars = rest.char_indices().skip(1);
     match (chars.next(), chars.next()) {
         (Some((_, '\\')), Some(_)) => chars.find(|found| found.1 == '\'').map_or(0, |found| found.0 + 1),

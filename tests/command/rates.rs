@@ -10,7 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Results of a run: `stats.json`, `host.json` and the printed report.
-struct Run {
+struct RunReports {
     stats: Value,
     host: Value,
     text: String,
@@ -22,7 +22,7 @@ fn warpshard(folder: &Path, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-impl Run {
+impl RunReports {
     fn new(folder: &Path, name: &str, options: &str) -> Self {
         let text = warpshard(folder, &["run", "--threads", "1", "--out", name].into_iter().chain(options.split(' ')).collect::<Vec<_>>());
         let json = |file: &str| serde_json::from_str(&fs::read_to_string(folder.join(name).join(file)).unwrap()).unwrap();
@@ -30,7 +30,7 @@ impl Run {
     }
 
     fn number(&self, path: &str) -> f64 {
-        at(&self.stats, path).as_f64().unwrap_or_else(|| panic!("{path} is no number"))
+        value_at(&self.stats, path).as_f64().unwrap_or_else(|| panic!("{path} is no number"))
     }
 
     /// Returns the sum of a counter over the components of a kind.
@@ -49,7 +49,7 @@ impl Run {
     }
 }
 
-fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
+fn value_at<'a>(value: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(value, |value, name| &value[name])
 }
 
@@ -60,17 +60,17 @@ fn assert_equal(found: f64, expected: f64, decimals: Option<i32>, what: &str) {
 }
 
 /// Calls `visit` for each fractional number with its path and the object that contains it. Indices of lists appear as `[]` in the path.
-fn walk<'a>(value: &'a Value, path: &str, holder: &'a Value, visit: &mut dyn FnMut(&str, &'a Value, f64)) {
+fn visit_rates<'a>(value: &'a Value, path: &str, holder: &'a Value, visit: &mut dyn FnMut(&str, &'a Value, f64)) {
     match value {
-        Value::Object(map) => map.iter().for_each(|(name, inner)| walk(inner, &format!("{path}.{name}"), value, visit)),
-        Value::Array(list) => list.iter().for_each(|inner| walk(inner, &format!("{path}.[]"), value, visit)),
+        Value::Object(map) => map.iter().for_each(|(name, inner)| visit_rates(inner, &format!("{path}.{name}"), value, visit)),
+        Value::Array(list) => list.iter().for_each(|inner| visit_rates(inner, &format!("{path}.[]"), value, visit)),
         Value::Number(number) if number.is_f64() => visit(path.trim_start_matches('.'), holder, number.as_f64().unwrap()),
         _ => {}
     }
 }
 
 /// Recomputes a rate from its path and the object `holder` that contains it; returns `None` for numbers that are not rates of counters.
-fn expected(run: &Run, path: &str, holder: &Value) -> Option<f64> {
+fn expected_rate(run: &RunReports, path: &str, holder: &Value) -> Option<f64> {
     let of = |name: &str| holder[name].as_f64().unwrap_or_else(|| panic!("{path}: no {name} beside it"));
     let components = || run.stats["energy"]["components"].as_object().unwrap().values().map(|joules| joules.as_f64().unwrap()).sum::<f64>();
     let found = match path {
@@ -90,10 +90,10 @@ fn expected(run: &Run, path: &str, holder: &Value) -> Option<f64> {
 }
 
 /// Checks the numbers of a kernel's verdict.
-fn check_verdict(run: &Run, kernel: &Value) {
+fn check_verdict(run: &RunReports, kernel: &Value) {
     let verdict = &kernel["verdict"];
     let of = |name: &str| kernel["counters"][name].as_f64().unwrap_or_else(|| panic!("no counter {name}"));
-    let number = |name: &str| at(verdict, name).as_f64();
+    let number = |name: &str| value_at(verdict, name).as_f64();
     let requests = of("load_instructions") + of("store_instructions") + of("atomic_instructions");
     let four = |name: &str, expected: f64| {
         if let Some(found) = number(name) {
@@ -118,15 +118,15 @@ fn check_verdict(run: &Run, kernel: &Value) {
     assert!(shares.iter().sum::<f64>() <= 1.0 && shares.is_sorted_by(|a, b| a >= b), "{shares:?}");
 }
 
-fn check_stats(run: &Run) {
+fn check_stats(run: &RunReports) {
     let mut stats = run.stats.clone();
     let kernels = stats["kernels"].as_array_mut().unwrap();
     kernels.iter_mut().for_each(|kernel| {
         kernel.as_object_mut().unwrap().remove("verdict");
     });
     let mut rates = 0;
-    walk(&stats, "", &Value::Null, &mut |path, holder, found| {
-        if let Some(expected) = expected(run, path, holder) {
+    visit_rates(&stats, "", &Value::Null, &mut |path, holder, found| {
+        if let Some(expected) = expected_rate(run, path, holder) {
             assert_equal(found, expected, None, path);
             rates += 1;
         }
@@ -158,13 +158,13 @@ fn check_stats(run: &Run) {
 }
 
 /// Returns the cells of the report line that begins with `start`.
-fn cells(run: &Run, start: &str) -> Vec<String> {
+fn report_cells(run: &RunReports, start: &str) -> Vec<String> {
     let line = run.text.lines().find(|line| line.trim_start().starts_with(start)).unwrap_or_else(|| panic!("{start} in {}", run.text));
     line.split_whitespace().map(|cell| cell.trim_end_matches(',').replace(',', "")).collect()
 }
 
 /// Converts a number with an SI prefix, such as `10.9 G`.
-fn prefixed(number: &str, unit: &str) -> f64 {
+fn prefixed_number(number: &str, unit: &str) -> f64 {
     let scale = match unit.chars().next() {
         Some('k') => 1e3,
         Some('M') => 1e6,
@@ -179,13 +179,13 @@ fn assert_equal_to_three_digits(found: f64, expected: f64, what: &str) {
     assert!((found - expected).abs() <= expected.abs() * 0.0051, "{what}: {found}, from the counters {expected}");
 }
 
-fn check_text(run: &Run) {
+fn check_text(run: &RunReports) {
     let line = run.text.lines().find(|line| line.contains("thread instructions per cycle")).unwrap();
     let shown: f64 = line.rsplit(", ").next().unwrap().split(' ').next().unwrap().replace(',', "").parse().unwrap();
     assert_equal(shown, run.number("total.thread_instructions") / run.number("total.cycles"), Some(2), "IPC of the run");
-    let dram = cells(run, "DRAM ");
+    let dram = report_cells(run, "DRAM ");
     let [bandwidth, unit, share, _] = &dram[dram.len() - 4..] else { panic!("{dram:?}") };
-    assert_equal_to_three_digits(prefixed(bandwidth, unit), run.dram_bandwidth(), "bandwidth of DRAM");
+    assert_equal_to_three_digits(prefixed_number(bandwidth, unit), run.dram_bandwidth(), "bandwidth of DRAM");
     assert_equal(share.parse().unwrap(), 100.0 * run.dram_bandwidth() / run.number("dram_bytes_per_second"), Some(1), "share of the peak");
     if let Some(energy) = run.stats["energy"].as_object() {
         assert_equal(
@@ -198,7 +198,7 @@ fn check_text(run: &Run) {
     for (reason, value) in run.stats["scheduler_cycles"]["reasons"].as_object().unwrap() {
         let name = reason.trim_start_matches("stall_").replace('_', " ");
         if value.as_f64().unwrap() > 0.0 {
-            let cells = cells(run, &format!("{name} "));
+            let cells = report_cells(run, &format!("{name} "));
             let shown: f64 = cells[name.split(' ').count()].parse().unwrap();
             assert_equal(shown, 100.0 * value.as_f64().unwrap() / run.number("scheduler_cycles.total"), Some(1), reason);
         }
@@ -206,28 +206,32 @@ fn check_text(run: &Run) {
     let links = run.stats["components"]["link"]["count"].as_u64().unwrap_or(0) as usize;
     for link in 0..links {
         let of = |name: &str| run.stats["components"]["link"]["instances"][name][link].as_f64().unwrap();
-        let cells = cells(run, &format!("link {link},"));
+        let cells = report_cells(run, &format!("link {link},"));
         let bytes = cells.iter().position(|cell| cell == "bytes").unwrap();
-        assert_equal_to_three_digits(prefixed(&cells[bytes + 1], &cells[bytes + 2]), of("bytes") / run.seconds(), "bandwidth of a link");
+        assert_equal_to_three_digits(
+            prefixed_number(&cells[bytes + 1], &cells[bytes + 2]),
+            of("bytes") / run.seconds(),
+            "bandwidth of a link",
+        );
         let busy = cells.iter().position(|cell| cell == "busy").unwrap();
         assert_equal(cells[busy + 1].parse().unwrap(), 100.0 * of("busy_cycles") / run.number("counted_until"), Some(1), "a busy link");
     }
 }
 
-fn cells_with(run: &Run, words: &str) -> Vec<String> {
+fn cells_with(run: &RunReports, words: &str) -> Vec<String> {
     let line = run.text.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words} in {}", run.text));
     line.split_whitespace().map(str::to_owned).collect()
 }
 
 /// Reads a table of a result folder: column names and rows.
-fn table(folder: &Path, name: &str) -> (Vec<String>, Vec<Vec<String>>) {
+fn read_table(folder: &Path, name: &str) -> (Vec<String>, Vec<Vec<String>>) {
     let text = fs::read_to_string(folder.join(name)).unwrap();
     let mut rows = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
     (rows.next().unwrap(), rows.collect())
 }
 
-fn check_tables(run: &Run, folder: &Path) {
-    let (names, rows) = table(folder, "kernels.csv");
+fn check_tables(run: &RunReports, folder: &Path) {
+    let (names, rows) = read_table(folder, "kernels.csv");
     for row in rows {
         let of = |name: &str| row[names.iter().position(|other| other == name).unwrap()].parse::<f64>().ok();
         if let (Some(ipc), Some(cycles)) = (of("ipc"), of("cycles_active")) {
@@ -237,14 +241,14 @@ fn check_tables(run: &Run, folder: &Path) {
     if !folder.join("energy.csv").exists() {
         return;
     }
-    let (_, rows) = table(folder, "energy.csv");
+    let (_, rows) = read_table(folder, "energy.csv");
     let rows: Vec<Vec<f64>> = rows.iter().map(|row| row[1..].iter().map(|cell| cell.parse().unwrap_or(f64::NAN)).collect()).collect();
     for row in rows.iter().filter(|row| row.iter().all(|value| value.is_finite())) {
         assert_equal(row[1], row[0] / run.seconds(), None, "watts of a component");
         assert_equal(row[2], row[0] / run.number("energy.joules"), None, "share of a component");
     }
     if let Ok(true) = fs::exists(folder.join("power.csv")) {
-        let (_, rows) = table(folder, "power.csv");
+        let (_, rows) = read_table(folder, "power.csv");
         let mut before = 0.0;
         for row in rows {
             let values: Vec<f64> = row.iter().map(|cell| cell.parse().unwrap()).collect();
@@ -256,7 +260,7 @@ fn check_tables(run: &Run, folder: &Path) {
     }
 }
 
-fn check_page(run: &Run, folder: &Path, name: &str) {
+fn check_page(run: &RunReports, folder: &Path, name: &str) {
     warpshard(folder, &["report", name]);
     let page = fs::read_to_string(folder.join(name).join("report.html")).unwrap();
     let note = |tile: &str| {
@@ -276,18 +280,18 @@ fn check_page(run: &Run, folder: &Path, name: &str) {
 }
 
 /// Returns a value of a JSON comparison: the first run's cell in row `name` of section `title`.
-fn compared(comparison: &Value, title: &str, name: &str) -> f64 {
+fn compared_value(comparison: &Value, title: &str, name: &str) -> f64 {
     let sections = comparison["sections"].as_array().unwrap();
     let section = sections.iter().find(|section| section["title"] == title).unwrap_or_else(|| panic!("no {title} in {comparison}"));
     let row = section["rows"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name}"));
     row["values"][0].as_f64().unwrap()
 }
 
-fn check_comparison(run: &Run, folder: &Path, name: &str) {
+fn check_comparison(run: &RunReports, folder: &Path, name: &str) {
     let comparison: Value = serde_json::from_str(&warpshard(folder, &["compare", name, name, "--json", "-"])).unwrap();
-    assert_equal(compared(&comparison, "Performance", "IPC"), run.number("total.ipc"), None, "IPC compared");
+    assert_equal(compared_value(&comparison, "Performance", "IPC"), run.number("total.ipc"), None, "IPC compared");
     assert_equal(
-        compared(&comparison, "Performance", "seconds"),
+        compared_value(&comparison, "Performance", "seconds"),
         run.number("total.cycles") / (run.number("core_khz") * 1e3),
         None,
         "seconds",
@@ -296,7 +300,7 @@ fn check_comparison(run: &Run, folder: &Path, name: &str) {
         return;
     }
     let per_cycle = run.dram_bandwidth() * run.seconds() / run.number("counted_until");
-    assert_equal(compared(&comparison, "DRAM", "bytes per cycle"), per_cycle, None, "bytes per cycle");
+    assert_equal(compared_value(&comparison, "DRAM", "bytes per cycle"), per_cycle, None, "bytes per cycle");
 }
 
 #[test]
@@ -314,7 +318,7 @@ fn every_rate_of_every_report_follows_from_counters_and_cycles_of_one_span() {
         ("system", "--machine v100x2 --program programs/collectives/copy.toml"),
         ("sm_90", "--machine h100 --program programs/saxpy.toml --interval 2000"),
     ] {
-        let run = Run::new(folder, name, options);
+        let run = RunReports::new(folder, name, options);
         check_stats(&run);
         check_text(&run);
         check_tables(&run, &folder.join(name));
@@ -330,7 +334,7 @@ fn a_sweep_has_the_rates_of_its_runs() {
     let plan = "machines = [\"tiny\"]\nworkloads = [\"vecadd\"]\n[grid]\n\"workload.n\" = [4096, 8192]\n";
     fs::write(folder.join("plan.toml"), plan).unwrap();
     warpshard(folder, &["sweep", "plan.toml", "--out", "swept"]);
-    let (names, rows) = table(&folder.join("swept"), "sweep.csv");
+    let (names, rows) = read_table(&folder.join("swept"), "sweep.csv");
     assert_eq!(rows.len(), 2);
     for row in rows {
         let of = |name: &str| row[names.iter().position(|other| other == name).unwrap()].parse::<f64>().unwrap();

@@ -473,7 +473,7 @@ fn the_committed_schema_matches_the_types() {
 }
 
 /// Returns `stats.json` of a run with these options.
-fn stats(options: &str, out: &Path) -> Value {
+fn run_stats(options: &str, out: &Path) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warpshard"));
     command.current_dir(out).arg("run").args(options.split(' ')).args(["--threads", "1", "--out", "run", "--force"]);
     let output = command.output().unwrap();
@@ -497,7 +497,7 @@ fn results_of_every_kind_match_the_schema() {
         ),
         ("--machine v100 --workload vecadd --max-cycles 6000", "energy"),
     ] {
-        let value = stats(options, folder.path());
+        let value = run_stats(options, folder.path());
         assert!(value.get(part).is_some(), "{options}: no {part}");
         let typed: Stats = serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{options}: {error}"));
         // A round trip through the types loses only the order of names and null fields.

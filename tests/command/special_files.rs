@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use warpshard::config::input;
 
 /// Creates a named pipe without a writer.
-fn pipe(folder: &Path, name: &str) -> PathBuf {
+fn create_pipe(folder: &Path, name: &str) -> PathBuf {
     let path = folder.join(name);
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     path
@@ -33,13 +33,13 @@ fn run(arguments: &[&str]) -> (Option<i32>, String) {
 #[test]
 fn a_named_pipe_is_refused_wherever_an_input_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| pipe(folder.path(), name).display().to_string();
+    let at = |name: &str| create_pipe(folder.path(), name).display().to_string();
     let (machine, model, trace, native) = (at("machine.toml"), at("model.toml"), at("kernel-1.traceg"), at("trace.wst"));
     let (packed, profile, config, set) = (at("kernel-2.traceg.zst"), at("profile.toml"), at("gpgpusim.config"), at("set.toml"));
     let (mix, core) = (format!("@{}", at("mix.toml")), at("core.trace"));
     let energy = format!("energy.set=\"{set}\"");
     let listed = tempfile::tempdir().unwrap();
-    pipe(listed.path(), "kernelslist.g");
+    create_pipe(listed.path(), "kernelslist.g");
     let list = listed.path().display().to_string();
     let out = folder.path().join("out").display().to_string();
     let cpu = ["--machine", "hetero-small", "--workload", "vecadd", "--cpu-warm", "1", "--cpu-measure", "1"];
@@ -73,19 +73,19 @@ fn a_named_pipe_is_refused_wherever_an_input_is_named() {
 fn a_pipe_a_device_or_an_endless_file_in_place_of_a_result_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
-    let checkpoint = pipe(folder.path(), "a.checkpoint").display().to_string();
+    let checkpoint = create_pipe(folder.path(), "a.checkpoint").display().to_string();
     for (name, file) in [("pipe", "stats.json"), ("table", "run.toml")] {
         let (code, text) = run(&["run", "--machine", "tiny", "--workload", "vecadd", "--max-cycles", "100", "--out", &at(name)]);
         assert_eq!(code, Some(0), "{text}");
         std::fs::remove_file(folder.path().join(name).join(file)).unwrap();
-        pipe(&folder.path().join(name), file);
+        create_pipe(&folder.path().join(name), file);
     }
     for name in ["device", "endless", "timeline"] {
         std::fs::create_dir(folder.path().join(name)).unwrap();
     }
     std::os::unix::fs::symlink("/dev/zero", folder.path().join("device/stats.json")).unwrap();
     std::fs::File::create(folder.path().join("endless/stats.json")).unwrap().set_len(1 << 40).unwrap();
-    pipe(&folder.path().join("timeline"), "timeline.csv");
+    create_pipe(&folder.path().join("timeline"), "timeline.csv");
     let [results, table, device, endless, timeline] = ["pipe", "table", "device", "endless", "timeline"].map(at);
     let resumed = ["run", "--machine", "tiny", "--workload", "vecadd", "--out"];
     let out = at("out");
@@ -131,7 +131,7 @@ fn outputs_to_devices_and_links_are_written_and_not_replaced() {
         assert!(text.contains("No space left on device"), "{text}");
         assert!(std::fs::metadata("/dev/full").unwrap().file_type().is_char_device());
     }
-    let pipe = pipe(folder.path(), "pipe.html").display().to_string();
+    let pipe = create_pipe(folder.path(), "pipe.html").display().to_string();
     let reader = std::thread::spawn({
         let pipe = pipe.clone();
         move || std::fs::read_to_string(pipe).unwrap()

@@ -8,7 +8,7 @@ fn warpshard(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Writes a trace of four warp instructions in the tracer's format for binary version `version`.
-fn trace(folder: &Path, version: u32) {
+fn write_trace(folder: &Path, version: u32) {
     let text = format!(
         "-kernel name = k\n-kernel id = 1\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-shmem = 0\n-nregs = 8\n-binary version = {version}\n\
          -cuda stream id = 0\n-shmem base_addr = 0x0000700000000000\n-local mem base_addr = 0x0000710000000000\n-nvbit version = 1.7.6\n\
@@ -26,7 +26,7 @@ fn trace(folder: &Path, version: u32) {
 fn traces_of_ada_and_orin_are_read_as_those_of_ampere() {
     let folder = tempfile::tempdir().unwrap();
     for version in [87, 89] {
-        trace(folder.path(), version);
+        write_trace(folder.path(), version);
         let done = warpshard(folder.path(), &["run", "--trace", ".", "--machine", "rtx3070", "--out", "out", "--force"]);
         assert!(done.status.success(), "{version}: {}", String::from_utf8_lossy(&done.stderr));
         let stats: serde_json::Value =
@@ -37,7 +37,7 @@ fn traces_of_ada_and_orin_are_read_as_those_of_ampere() {
             "{stats}"
         );
     }
-    trace(folder.path(), 120);
+    write_trace(folder.path(), 120);
     let done = warpshard(folder.path(), &["run", "--trace", ".", "--machine", "rtx3070", "--out", "out", "--force"]);
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(

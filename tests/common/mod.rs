@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use warpshard::config::{Machine, Override};
 use warpshard::control::Controller;
-use warpshard::workload::{Part, Workload, mix};
+use warpshard::workload::{MixedApplication, Workload, mix};
 
 pub(crate) use shared::shared;
 
@@ -19,14 +19,14 @@ pub(crate) fn at_length() -> bool {
 }
 
 /// A workload on a machine, optionally with a controller.
-pub(crate) struct Case {
+pub(crate) struct SimulationCase {
     pub(crate) name: String,
     pub(crate) machine: Machine,
     pub(crate) workload: Arc<Workload>,
     pub(crate) policy: Option<(&'static str, &'static str)>,
 }
 
-impl Case {
+impl SimulationCase {
     pub(crate) fn controllers(&self) -> Vec<Box<dyn Controller>> {
         let make = |(name, table): &(&str, &str)| {
             let policy = warpshard::catalogue().policies().find(name).unwrap();
@@ -51,11 +51,12 @@ pub(crate) fn trace(folder: &Path) -> Arc<Workload> {
 }
 
 /// Overrides that give the test machine an output-queued crossbar.
-pub(crate) const QUEUED: &[(&str, &str)] = &[("noc.crossbar", "output_queued")];
+pub(crate) const OUTPUT_QUEUED_CROSSBAR: &[(&str, &str)] = &[("noc.crossbar", "output_queued")];
 /// Overrides for cores that read dependences from control words, or from registers for code without control words.
-pub(crate) const CONTROL: &[(&str, &str)] = &[("gpu.sm.style", "control-words"), ("gpu.sm.order", "gty"), ("gpu.sm.warp_states", "true")];
-/// Overrides of [`CONTROL`], with enough shared memory for the tiles of warp-group products.
-pub(crate) const TILES: &[(&str, &str)] = &[
+pub(crate) const CONTROL_WORDS_CORE: &[(&str, &str)] =
+    &[("gpu.sm.style", "control-words"), ("gpu.sm.order", "gty"), ("gpu.sm.warp_states", "true")];
+/// Overrides of [`CONTROL_WORDS_CORE`], with enough shared memory for the tiles of warp-group products.
+pub(crate) const WARP_GROUP_TILES: &[(&str, &str)] = &[
     ("gpu.sm.style", "control-words"),
     ("gpu.sm.warp_states", "true"),
     ("gpu.sm.order", "gty"),
@@ -63,8 +64,8 @@ pub(crate) const TILES: &[(&str, &str)] = &[
     ("gpu.sm.l1.unified.adaptive", "false"),
     ("gpu.sm.lsu.replies", "3"),
 ];
-/// Overrides of [`CONTROL`], with several kernels per SM and a launch latency that a kernel can hide.
-pub(crate) const DEPENDENT: &[(&str, &str)] = &[
+/// Overrides of [`CONTROL_WORDS_CORE`], with several kernels per SM and a launch latency that a kernel can hide.
+pub(crate) const DEPENDENT_LAUNCHES: &[(&str, &str)] = &[
     ("gpu.sm.style", "control-words"),
     ("gpu.sm.order", "gty"),
     ("gpu.sm.warp_states", "true"),
@@ -72,11 +73,11 @@ pub(crate) const DEPENDENT: &[(&str, &str)] = &[
     ("gpu.dispatch.launch_latency", "300"),
 ];
 /// Overrides for a `vc` crossbar that carries a sector and its header in two flits.
-pub(crate) const VC: &[(&str, &str)] =
+pub(crate) const VC_CROSSBAR: &[(&str, &str)] =
     &[("noc.crossbar", "vc"), ("noc.vc.vcs", "3"), ("noc.vc.buffers", "4"), ("noc.vc.channel_bytes", "20 B")];
 
 /// Overrides for CCWS with a small total score, of which each lost line adds much, and an L1 of eight lines.
-pub(crate) const CCWS: &[(&str, &str)] = &[
+pub(crate) const SMALL_CCWS: &[(&str, &str)] = &[
     ("gpu.sm.ccws.enabled", "true"),
     ("gpu.sm.ccws.base_score", "5"),
     ("gpu.sm.ccws.k_throttle", "20"),
@@ -87,7 +88,7 @@ pub(crate) const CCWS: &[(&str, &str)] = &[
 ];
 
 /// Overrides for a texture cache of six lines, which fills up quickly.
-pub(crate) const TEXTURE: &[(&str, &str)] = &[
+pub(crate) const SMALL_TEXTURE_CACHE: &[(&str, &str)] = &[
     ("gpu.sm.texture.present", "true"),
     ("gpu.sm.texture.sets", "2"),
     ("gpu.sm.texture.ways", "3"),
@@ -99,8 +100,8 @@ pub(crate) const TEXTURE: &[(&str, &str)] = &[
 
 /// Returns two recorded traces, three models, a pair of them and three machines, with and without a controller that acts on events; the
 /// machine `tiny` has crossbars of every kind.
-pub(crate) fn cases() -> Vec<Case> {
-    let case = |name: &str, machine: &Machine, workload: &Arc<Workload>, policy| Case {
+pub(crate) fn cases() -> Vec<SimulationCase> {
+    let case = |name: &str, machine: &Machine, workload: &Arc<Workload>, policy| SimulationCase {
         name: format!("{name} on {}", machine.name),
         machine: machine.clone(),
         workload: Arc::clone(workload),
@@ -120,32 +121,49 @@ pub(crate) fn cases() -> Vec<Case> {
         case("reduce", &v100, &reduce, None),
         case("reduce", &tiny, &reduce, alternate),
         case("gather over commands and refreshes", &hbm2, &random, None),
-        Case { name: "gather through queues per output".into(), ..case("gather", &machine("tiny", QUEUED), &gather, None) },
-        Case { name: "gather through virtual channels".into(), ..case("gather", &machine("tiny", VC), &gather, None) },
-        Case { name: "reduce on cores with control words".into(), ..case("reduce", &machine("tiny", CONTROL), &reduce, alternate) },
-        case("products of warp groups and bulk copies", &machine("tiny", TILES), &program("programs/tensor/wgmma_gemm.toml"), None),
-        case("clusters that share copies", &machine("tiny", TILES), &program("programs/tensor/wgmma_gemm_pairs.toml"), None),
-        case("attention by warp groups", &machine("tiny", TILES), &program("programs/tensor/wgmma_attention.toml"), None),
+        SimulationCase {
+            name: "gather through queues per output".into(),
+            ..case("gather", &machine("tiny", OUTPUT_QUEUED_CROSSBAR), &gather, None)
+        },
+        SimulationCase { name: "gather through virtual channels".into(), ..case("gather", &machine("tiny", VC_CROSSBAR), &gather, None) },
+        SimulationCase {
+            name: "reduce on cores with control words".into(),
+            ..case("reduce", &machine("tiny", CONTROL_WORDS_CORE), &reduce, alternate)
+        },
+        case(
+            "products of warp groups and bulk copies",
+            &machine("tiny", WARP_GROUP_TILES),
+            &program("programs/tensor/wgmma_gemm.toml"),
+            None,
+        ),
+        case("clusters that share copies", &machine("tiny", WARP_GROUP_TILES), &program("programs/tensor/wgmma_gemm_pairs.toml"), None),
+        case("attention by warp groups", &machine("tiny", WARP_GROUP_TILES), &program("programs/tensor/wgmma_attention.toml"), None),
         case("many CTAs", &tiny, &built_in("reduce", &[("cta_count", "300")]), Some(("perf_sat", "period = 0.25"))),
         case("gather", &tiny, &gather, Some(("dyncta", "period = 512"))),
         case("phases", &machine("gtx480", &[("gpu.sms", "3"), ("gpu.sm.order", "two-level-phase")]), &reduce, None),
         case("gated", &tiny, &built_in("reduce", &[("cta_count", "400")]), Some(("onac", "waves = 1"))),
         case(
             "lost locality",
-            &machine("tiny", CCWS),
+            &machine("tiny", SMALL_CCWS),
             &built_in("gather", &[("cta_count", "16"), ("table", "1024"), ("rounds", "3")]),
             None,
         ),
-        case("textures", &machine("tiny", TEXTURE), &built_in("wa_sched/cvt_k2", &[("cta_count", "32"), ("across", "4")]), None),
+        case(
+            "textures",
+            &machine("tiny", SMALL_TEXTURE_CACHE),
+            &built_in("wa_sched/cvt_k2", &[("cta_count", "32"), ("across", "4")]),
+            None,
+        ),
         case(
             "programmatic dependent launches",
-            &machine("tiny", DEPENDENT),
+            &machine("tiny", DEPENDENT_LAUNCHES),
             &program_with("programs/micro/dependent.toml", &[("rounds", "40")]),
             None,
         ),
     ];
     let interleaved = machine("tiny", &[("gpu.dispatch.sharing", "interleaved"), ("gpu.dispatch.max_kernels", "2")]);
-    let pair = [&gather, &built_in("reduce", &[("cta_count", "200")])].map(|one| Part { workload: (**one).clone(), priority: 0 });
+    let pair =
+        [&gather, &built_in("reduce", &[("cta_count", "200")])].map(|one| MixedApplication { workload: (**one).clone(), priority: 0 });
     let pair = Arc::new(mix(pair.into(), false).unwrap());
     all.push(case("two that bypass the L1", &interleaved, &pair, Some(("kernel_mgmt", "opt = [1, 2]\ndynamic = false"))));
     all.push(case("two by a measured division", &interleaved, &pair, Some(("maestro", "warm = 300\nsample = 400"))));

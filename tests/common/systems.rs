@@ -30,7 +30,7 @@ pub(crate) fn system(gpus: &str, more: &[(&str, &str)]) -> Machine {
 
 /// Overrides that give the second and the last of four GPUs another kind: fewer SMs, three partitions with a smaller LLC, and slower
 /// clocks.
-pub(crate) const OTHER_KIND: [(&str, &str); 7] = [
+pub(crate) const OTHER_GPU_KIND: [(&str, &str); 7] = [
     ("system.kinds.other.gpus", "[1, 3]"),
     ("system.kinds.other.gpu.sms", "2"),
     ("system.kinds.other.mem.map.partitions", "3"),
@@ -47,7 +47,7 @@ pub(crate) fn copy(gpu: u8, stream: u64, after: &[u32], (from, to, bytes): (u64,
         name: "copy".into(),
         id: 0,
         grid: one,
-        cluster: Dim3::ONE,
+        cluster: Dim3::SINGLE_ELEMENT,
         block: one,
         shared_bytes: 0,
         registers: 1,

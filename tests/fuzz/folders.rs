@@ -7,10 +7,10 @@ use std::sync::OnceLock;
 
 use warpshard::catalogue;
 use warpshard::report::text::Style;
-use warpshard::run::{Request, Source, simulate};
-use warpshard::sample::Options;
+use warpshard::run::{Request, WorkloadSource, simulate};
+use warpshard::sample::SamplingOptions;
 use warpshard::stats::activity::Activity;
-use warpshard::sweep::{Plan, Planned};
+use warpshard::sweep::{Plan, PreparedSweep};
 use warpshard::view::compare::Comparison;
 use warpshard::view::{RunFolder, page, perfetto};
 
@@ -19,10 +19,10 @@ use super::targets;
 /// Bytes of a checkpoint before its JSON header.
 const BYTES_BEFORE_HEADER: usize = 44;
 
-fn short(folder: &Path) -> Request {
+fn short_request(folder: &Path) -> Request {
     Request {
         machine: "tiny".into(),
-        workload: Some(Source::Model("vecadd".into())),
+        workload: Some(WorkloadSource::Model("vecadd".into())),
         set: vec![("workload.n".into(), "2048".into())],
         threads: std::num::NonZeroU32::new(1),
         max_cycles: NonZeroU64::new(3000),
@@ -34,13 +34,13 @@ fn short(folder: &Path) -> Request {
 }
 
 /// Files of a short run: its checkpoint, and its result files by name.
-type Written = (Vec<u8>, Vec<(String, Vec<u8>)>);
+type WrittenFolder = (Vec<u8>, Vec<(String, Vec<u8>)>);
 
-fn written() -> &'static Written {
-    static WRITTEN: OnceLock<Written> = OnceLock::new();
-    WRITTEN.get_or_init(|| {
+fn written_folder() -> &'static WrittenFolder {
+    static WRITTEN_FOLDER: OnceLock<WrittenFolder> = OnceLock::new();
+    WRITTEN_FOLDER.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
-        let finished = simulate(catalogue(), &short(folder.path())).unwrap();
+        let finished = simulate(catalogue(), &short_request(folder.path())).unwrap();
         let files = finished.files().0.iter().map(|file| (file.name.clone(), file.contents())).collect();
         (std::fs::read(folder.path().join("seed.checkpoint")).unwrap(), files)
     })
@@ -48,7 +48,7 @@ fn written() -> &'static Written {
 
 /// Returns a checkpoint as header and unpacked state, preceded by the header's length.
 pub(crate) fn checkpoints() -> Vec<Vec<u8>> {
-    let file = &written().0;
+    let file = &written_folder().0;
     let header_bytes = u64::from_le_bytes(file[12..20].try_into().unwrap()) as usize;
     let (header, body) = file[BYTES_BEFORE_HEADER..].split_at(header_bytes);
     let state = zstd::stream::decode_all(body).unwrap();
@@ -75,7 +75,7 @@ pub(crate) fn checkpoint(folder: &Path, input: &[u8]) {
     let file = folder.join("forged.checkpoint");
     for bytes in [&forged[..], input] {
         std::fs::write(&file, bytes).unwrap();
-        let request = Request { resume: Some(file.clone()), checkpoint_every: None, checkpoint_file: None, ..short(folder) };
+        let request = Request { resume: Some(file.clone()), checkpoint_every: None, checkpoint_file: None, ..short_request(folder) };
         if let Err(error) = simulate(catalogue(), &request) {
             let text = error.to_string();
             assert!(!text.is_empty() && !text.contains("panicked"), "{text}");
@@ -85,14 +85,14 @@ pub(crate) fn checkpoint(folder: &Path, input: &[u8]) {
 
 pub(crate) fn results() -> Vec<Vec<u8>> {
     let wanted = ["stats.json", "run.toml", "intervals.csv"];
-    wanted.iter().map(|wanted| written().1.iter().find(|(name, _)| name == wanted).unwrap().1.clone()).collect()
+    wanted.iter().map(|wanted| written_folder().1.iter().find(|(name, _)| name == wanted).unwrap().1.clone()).collect()
 }
 
 /// Replaces a file of a result folder by the input, and creates every report of the folder.
 pub(crate) fn result(folder: &Path, input: &[u8]) {
     let run = folder.join("run");
     std::fs::create_dir_all(&run).unwrap();
-    written().1.iter().for_each(|(name, bytes)| std::fs::write(run.join(name), bytes).unwrap());
+    written_folder().1.iter().for_each(|(name, bytes)| std::fs::write(run.join(name), bytes).unwrap());
     let name = match input.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => "stats.json",
         Some(b'i' | b'c') => "intervals.csv",
@@ -121,7 +121,7 @@ pub(crate) fn plans() -> Vec<Vec<u8>> {
 pub(crate) fn plan(folder: &Path, input: &[u8]) {
     match Plan::parse("fuzz.toml", &String::from_utf8_lossy(input)) {
         Ok(plan) => {
-            let planned = Planned::new(catalogue(), &plan, Some(&folder.join("sweep")));
+            let planned = PreparedSweep::new(catalogue(), &plan, Some(&folder.join("sweep")));
             let _ = planned.map(|planned| planned.runs().count()).map_err(|error| error.to_string());
         }
         Err(error) => assert!(!error.to_string().is_empty()),
@@ -133,7 +133,7 @@ pub(crate) fn samples() -> Vec<Vec<u8>> {
 }
 
 pub(crate) fn sample(_: &Path, input: &[u8]) {
-    if let Err(error) = String::from_utf8_lossy(input).parse::<Options>() {
+    if let Err(error) = String::from_utf8_lossy(input).parse::<SamplingOptions>() {
         assert!(!error.to_string().is_empty());
     }
 }

@@ -6,7 +6,7 @@ use warpshard::base::CtaIndex;
 use warpshard::program::Program;
 
 /// Parts of instructions.
-pub(crate) const INSTRUCTIONS: &[&str] = &[
+pub(crate) const INSTRUCTION_TEXTS: &[&str] = &[
     "LDG.E.128.SYS R4, [R2+0x10]",
     "STS [R3], R255",
     "HMMA.16816.F32 R8, R12, R16, c[0x0][0x160]",

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use warpshard::base::CtaIndex;
-use warpshard::config::error::Source;
+use warpshard::config::error::SourceText;
 use warpshard::config::{Machine, Override, RunFile, import};
 use warpshard::configs::Kind;
 use warpshard::cpu_load::{CpuMix, CpuProfile, CpuStream, CpuTrace};
@@ -15,7 +15,7 @@ use warpshard::{model, workload::Workload};
 use super::{folders, programs};
 
 /// A parser under test.
-pub(crate) struct Target {
+pub(crate) struct FuzzTarget {
     pub(crate) name: &'static str,
     /// Inputs per round.
     pub(crate) share: usize,
@@ -26,45 +26,51 @@ pub(crate) struct Target {
     pub(crate) run: fn(&Path, &[u8]),
 }
 
-pub(crate) const TARGETS: &[Target] = &[
-    Target { name: "trace", share: 20, words: OPCODES, seeds: traces, run: trace },
-    Target { name: "list", share: 10, words: &["MemcpyHtoD", "kernel-1.traceg", "../kernel-1.traceg", "kernel"], seeds: lists, run: list },
-    Target { name: "native", share: 20, words: &[], seeds: natives, run: native },
-    Target { name: "machine", share: 6, words: SETTINGS, seeds: || files(Kind::Machine), run: machine },
-    Target { name: "model", share: 20, words: FORMULAS, seeds: || files(Kind::Model), run: model },
-    Target { name: "set", share: 6, words: SETTINGS, seeds: settings, run: set },
-    Target { name: "policy", share: 40, words: &["low", "high", "ctas", "warps", "period", "waves"], seeds: policies, run: policy },
-    Target { name: "cpu-trace", share: 20, words: &["0x", "0x1000"], seeds: cpu_traces, run: cpu_trace },
-    Target { name: "cpu-profile", share: 10, words: &["mpki", "far", "writes"], seeds: || files(Kind::CpuProfile), run: cpu_profile },
-    Target { name: "mix", share: 10, words: &["@H1", "mcf", "applications"], seeds: mixes, run: mix },
-    Target { name: "run", share: 6, words: &["machine", "trace", "kernels", "epoch"], seeds: || files(Kind::Run), run: run_file },
-    Target { name: "energy", share: 10, words: &["pJ", "nJ", "W"], seeds: || files(Kind::Energy), run: energy },
-    Target { name: "listing", share: 20, words: programs::INSTRUCTIONS, seeds: programs::listings, run: programs::listing },
-    Target { name: "launch", share: 20, words: FORMULAS, seeds: programs::launches, run: programs::launch },
-    Target { name: "checkpoint", share: 4, words: &[], seeds: folders::checkpoints, run: folders::checkpoint },
-    Target {
+pub(crate) const FUZZ_TARGETS: &[FuzzTarget] = &[
+    FuzzTarget { name: "trace", share: 20, words: OPCODES, seeds: traces, run: trace },
+    FuzzTarget {
+        name: "list",
+        share: 10,
+        words: &["MemcpyHtoD", "kernel-1.traceg", "../kernel-1.traceg", "kernel"],
+        seeds: lists,
+        run: list,
+    },
+    FuzzTarget { name: "native", share: 20, words: &[], seeds: natives, run: native },
+    FuzzTarget { name: "machine", share: 6, words: MACHINE_SETTINGS, seeds: || files(Kind::Machine), run: machine },
+    FuzzTarget { name: "model", share: 20, words: MODEL_FORMULAS, seeds: || files(Kind::Model), run: model },
+    FuzzTarget { name: "set", share: 6, words: MACHINE_SETTINGS, seeds: settings, run: set },
+    FuzzTarget { name: "policy", share: 40, words: &["low", "high", "ctas", "warps", "period", "waves"], seeds: policies, run: policy },
+    FuzzTarget { name: "cpu-trace", share: 20, words: &["0x", "0x1000"], seeds: cpu_traces, run: cpu_trace },
+    FuzzTarget { name: "cpu-profile", share: 10, words: &["mpki", "far", "writes"], seeds: || files(Kind::CpuProfile), run: cpu_profile },
+    FuzzTarget { name: "mix", share: 10, words: &["@H1", "mcf", "applications"], seeds: mixes, run: mix },
+    FuzzTarget { name: "run", share: 6, words: &["machine", "trace", "kernels", "epoch"], seeds: || files(Kind::Run), run: run_file },
+    FuzzTarget { name: "energy", share: 10, words: &["pJ", "nJ", "W"], seeds: || files(Kind::Energy), run: energy },
+    FuzzTarget { name: "listing", share: 20, words: programs::INSTRUCTION_TEXTS, seeds: programs::listings, run: programs::listing },
+    FuzzTarget { name: "launch", share: 20, words: MODEL_FORMULAS, seeds: programs::launches, run: programs::launch },
+    FuzzTarget { name: "checkpoint", share: 4, words: &[], seeds: folders::checkpoints, run: folders::checkpoint },
+    FuzzTarget {
         name: "results",
         share: 4,
         words: &["null", "true", "kernels", "cycles", "counters"],
         seeds: folders::results,
         run: folders::result,
     },
-    Target {
+    FuzzTarget {
         name: "plan",
         share: 10,
         words: &["machines", "grid", "zip", "run", "set", "model"],
         seeds: folders::plans,
         run: folders::plan,
     },
-    Target {
+    FuzzTarget {
         name: "sample",
         share: 20,
         words: &["error", "confidence", "warm", "least", "on"],
         seeds: folders::samples,
         run: folders::sample,
     },
-    Target { name: "compressed", share: 20, words: &[], seeds: folders::compressed, run: folders::compressed_trace },
-    Target { name: "import", share: 10, words: OPTIONS, seeds: imports, run: import_text },
+    FuzzTarget { name: "compressed", share: 20, words: &[], seeds: folders::compressed, run: folders::compressed_trace },
+    FuzzTarget { name: "import", share: 10, words: IMPORT_OPTIONS, seeds: imports, run: import_text },
 ];
 
 const OPCODES: &[&str] = &[
@@ -86,9 +92,9 @@ const OPCODES: &[&str] = &[
     "00000000",
     "7fffffffffffffff",
 ];
-const SETTINGS: &[&str] =
+const MACHINE_SETTINGS: &[&str] =
     &["extends", "sms", "latency", "true", "false", "mesh", "standard", "ipoly", "linear", "GiB", "MHz", "cycles", "sets", "ways"];
-const FORMULAS: &[&str] = &[
+const MODEL_FORMULAS: &[&str] = &[
     "for",
     "in",
     "if",
@@ -109,15 +115,15 @@ const FORMULAS: &[&str] = &[
     "threads",
     "parameters",
 ];
-const OPTIONS: &[&str] = &["gpgpu_n_clusters", "gpgpu_cache", "S:4:128:64,L:T:m:L:L,A:512:8,16:0,32", "nbk=16:CCD=1", "none"];
+const IMPORT_OPTIONS: &[&str] = &["gpgpu_n_clusters", "gpgpu_cache", "S:4:128:64,L:T:m:L:L,A:512:8,16:0,32", "nbk=16:CCD=1", "none"];
 
-const HEADER: &str = "-kernel name = add\n-kernel id = 1\n-grid dim = (2,1,1)\n-block dim = (64,1,1)\n-shmem = 0\n-nregs = 16\n\
+const TRACE_HEADER: &str = "-kernel name = add\n-kernel id = 1\n-grid dim = (2,1,1)\n-block dim = (64,1,1)\n-shmem = 0\n-nregs = 16\n\
 -binary version = 70\n-cuda stream id = 0\n-shmem base_addr = 0x00007f73cb000000\n-local mem base_addr = 0x00007f73c9000000\n\
 -nvbit version = 1.5.5\n-accelsim tracer version = 4\n-enable lineinfo = 0\n\n";
 
 /// Returns the built-in files of a kind, including the papers' files.
 fn files(kind: Kind) -> Vec<Vec<u8>> {
-    warpshard::catalogue().files().of(kind).map(|file| file.text.as_bytes().to_vec()).collect()
+    warpshard::catalogue().files().files_of_kind(kind).map(|file| file.text.as_bytes().to_vec()).collect()
 }
 
 fn options() -> TraceOptions {
@@ -143,7 +149,7 @@ fn execute(workload: &Workload) {
 }
 
 pub(crate) fn traces() -> Vec<Vec<u8>> {
-    let mut trace = HEADER.to_owned();
+    let mut trace = TRACE_HEADER.to_owned();
     for cta in 0..2 {
         trace += &format!("#BEGIN_TB\n\nthread block = {cta},0,0\n\n");
         for warp in 0..2 {
@@ -358,7 +364,7 @@ fn imports() -> Vec<Vec<u8>> {
 }
 
 fn import_text(_: &Path, input: &[u8]) {
-    let (first, second) = (Source::file("gpgpusim.config", text(input)), Source::file("trace.config", String::new()));
+    let (first, second) = (SourceText::file("gpgpusim.config", text(input)), SourceText::file("trace.config", String::new()));
     match import::import(&first, Some(&second), "fuzz") {
         Ok(imported) => assert!(!imported.toml.is_empty()),
         Err(errors) => assert!(errors.to_string().starts_with("error: ")),

@@ -9,7 +9,7 @@ use warpshard::model::Model;
 use warpshard::stats::Outcome;
 
 /// Model of six CTAs of eight warps. Every warp reads its `lines` lines `rounds` times and computes with each.
-const REUSE: &str = r#"
+const REUSE_MODEL: &str = r#"
 name = "reuse"
 
 [parameters]
@@ -41,7 +41,7 @@ body = [
 "#;
 
 /// Returns a Fermi GPU with one SM of 48 warps, an L1 of 128 lines with a long latency, and one memory partition.
-fn fermi(overrides: &[(&str, &str)]) -> Machine {
+fn fermi_machine(overrides: &[(&str, &str)]) -> Machine {
     let one = [
         ("gpu.sms", "1"),
         ("mem.map.partitions", "1"),
@@ -56,7 +56,7 @@ fn fermi(overrides: &[(&str, &str)]) -> Machine {
 
 fn run(machine: &Machine, lines: &str, warps: Option<u32>) -> Outcome {
     let set = [("lines".to_owned(), lines.to_owned())];
-    let workload = Arc::new(Model::from_text("reuse.toml", REUSE, 1, &set).unwrap_or_else(|error| panic!("{error}")).workload());
+    let workload = Arc::new(Model::from_text("reuse.toml", REUSE_MODEL, 1, &set).unwrap_or_else(|error| panic!("{error}")).workload());
     let limit = |warps| {
         let row = warpshard::catalogue().policies().find("static_limit").unwrap();
         (row.build)(toml::from_str(&format!("warps = {warps}")).unwrap()).unwrap()
@@ -65,7 +65,7 @@ fn run(machine: &Machine, lines: &str, warps: Option<u32>) -> Outcome {
     simulate(machine, &workload, RunOptions { controllers, ..RunOptions::default() }).unwrap().outcome
 }
 
-fn counter(outcome: &Outcome, name: &str) -> Option<u64> {
+fn counter_value(outcome: &Outcome, name: &str) -> Option<u64> {
     let counters = outcome.components.iter().filter(|component| component.kind == "sm").flat_map(|component| &component.counters);
     let kernels = outcome.kernels.iter().flat_map(|kernel| kernel.counters.iter());
     counters.copied().chain(kernels).find(|counted| counted.info.name == name).map(|counted| counted.value)
@@ -73,10 +73,10 @@ fn counter(outcome: &Outcome, name: &str) -> Option<u64> {
 
 #[test]
 fn ccws_approaches_the_best_static_limit_if_all_warps_thrash_the_l1() {
-    let plain = run(&fermi(&[]), "12", None);
-    let ccws = run(&fermi(&[("gpu.sm.ccws.enabled", "true")]), "12", None);
-    let best = [6, 8, 10, 12, 16, 24].map(|warps| run(&fermi(&[]), "12", Some(warps)).cycles).into_iter().min().unwrap();
-    let hits = |outcome| counter(outcome, "l1_read_hits").unwrap();
+    let plain = run(&fermi_machine(&[]), "12", None);
+    let ccws = run(&fermi_machine(&[("gpu.sm.ccws.enabled", "true")]), "12", None);
+    let best = [6, 8, 10, 12, 16, 24].map(|warps| run(&fermi_machine(&[]), "12", Some(warps)).cycles).into_iter().min().unwrap();
+    let hits = |outcome| counter_value(outcome, "l1_read_hits").unwrap();
     let reads = 48 * 12 * 60;
     assert!(hits(&plain) * 4 < reads && hits(&ccws) * 2 > reads, "{} and {} of {reads} reads hit", hits(&plain), hits(&ccws));
     assert!(plain.cycles * 10 > best * 11, "GTO takes {} cycles, the best limit {best}", plain.cycles);
@@ -86,10 +86,10 @@ fn ccws_approaches_the_best_static_limit_if_all_warps_thrash_the_l1() {
 
 #[test]
 fn ccws_changes_nothing_if_all_warps_fit_the_l1() {
-    let plain = run(&fermi(&[]), "2", None);
-    let ccws = run(&fermi(&[("gpu.sm.ccws.enabled", "true")]), "2", None);
+    let plain = run(&fermi_machine(&[]), "2", None);
+    let ccws = run(&fermi_machine(&[("gpu.sm.ccws.enabled", "true")]), "2", None);
     assert_eq!(ccws.cycles, plain.cycles);
-    assert_eq!(counter(&ccws, "ccws_victim_hits"), Some(0));
-    assert_eq!(counter(&ccws, "ccws_throttled_cycles"), Some(0));
-    assert_eq!(counter(&plain, "ccws_victim_hits"), None, "an SM without CCWS has none of its counters");
+    assert_eq!(counter_value(&ccws, "ccws_victim_hits"), Some(0));
+    assert_eq!(counter_value(&ccws, "ccws_throttled_cycles"), Some(0));
+    assert_eq!(counter_value(&plain, "ccws_victim_hits"), None, "an SM without CCWS has none of its counters");
 }

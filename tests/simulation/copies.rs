@@ -14,7 +14,7 @@ use warpshard::workload::Workload;
 use crate::common::{machine, program};
 
 /// Returns the cycles of the only kernel, from the start of its first CTA.
-fn cycles(machine: &Machine, workload: &Arc<Workload>) -> u64 {
+fn kernel_cycles(machine: &Machine, workload: &Arc<Workload>) -> u64 {
     let kernels = simulate(machine, workload, RunOptions::default()).unwrap().outcome.kernels;
     kernels[0].ended.unwrap() - kernels[0].started.unwrap()
 }
@@ -25,7 +25,7 @@ fn a_chain_of_copies_is_no_faster_than_a_chain_of_loads() {
     let (copies, loads) = (of("chase_async"), of("chase_plain"));
     for name in ["rtx3070", "v100", "h100"] {
         let machine = machine(name, &[]);
-        let (copies, loads) = (cycles(&machine, &copies), cycles(&machine, &loads));
+        let (copies, loads) = (kernel_cycles(&machine, &copies), kernel_cycles(&machine, &loads));
         assert!(copies >= loads, "{name}: {copies} cycles with copies, {loads} with loads");
         // In addition to the load, a step writes the address, waits, and reads shared memory.
         assert!(copies < 2 * loads, "{name}: {copies} cycles with copies, {loads} with loads");
@@ -41,14 +41,15 @@ fn a_chain_of_copies_that_arrive_at_a_barrier_is_no_faster_than_a_chain_of_loads
     };
     for (name, arch) in [("rtx3070", 80), ("h100", 90)] {
         let machine = machine(name, &[]);
-        let [copies, loads] = [("chase_barrier", Some(arch)), ("chase_plain", None)].map(|(name, arch)| cycles(&machine, &of(name, arch)));
+        let [copies, loads] =
+            [("chase_barrier", Some(arch)), ("chase_plain", None)].map(|(name, arch)| kernel_cycles(&machine, &of(name, arch)));
         assert!((loads..2 * loads).contains(&copies), "{name}: {copies} cycles with copies, {loads} with loads");
     }
 }
 
 /// Returns a recorded warp that copies `steps` distant lines from device memory, each in a separate group, and after each waits until at
 /// most `left` groups are incomplete.
-fn recorded(steps: u64, left: Option<u32>) -> Arc<Workload> {
+fn recorded_copies(steps: u64, left: Option<u32>) -> Arc<Workload> {
     let mut lines = String::new();
     for step in 0..steps {
         let address = 0x7f00_0000_0000 + step * 0x10_0000;
@@ -76,7 +77,7 @@ fn recorded(steps: u64, left: Option<u32>) -> Arc<Workload> {
 fn recorded_waits_for_copy_groups_end_at_their_limits() {
     for name in ["rtx3070", "h100"] {
         let machine = machine(name, &[]);
-        let [all, two, free] = [Some(0), Some(1), None].map(|left| cycles(&machine, &recorded(16, left)));
+        let [all, two, free] = [Some(0), Some(1), None].map(|left| kernel_cycles(&machine, &recorded_copies(16, left)));
         assert!(all > 6 * free, "{name}: {all} cycles one after the other, {free} without waiting");
         // Two copies are in flight at a time.
         assert!((all * 4 / 10..all * 6 / 10).contains(&two), "{name}: {all} cycles one after the other, {two} in pairs");

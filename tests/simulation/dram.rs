@@ -5,28 +5,28 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use warpshard::base::Cycle;
-use warpshard::mem::dram::control::{Access, Controller, Drain, Order, Page, Policy, RefreshBanks};
+use warpshard::mem::dram::control::{Controller, ControllerPolicy, DramAccess, Order, Page, RefreshBanks, WriteDrain};
 use warpshard::mem::dram::standard::{Command, Organisation, STANDARDS, Scope, Standard, StandardError, Timing};
 use warpshard::rig::audit::audit;
-use warpshard::rig::dram::{Options, Outcome, run, run_traced};
-use warpshard::rig::{PATTERNS, Pattern};
+use warpshard::rig::dram::{DramOptions, DramOutcome, run, run_traced};
+use warpshard::rig::{AccessPattern, PATTERNS};
 
-fn standard(name: &str) -> &'static Standard {
+fn standard_named(name: &str) -> &'static Standard {
     Standard::named(name).unwrap()
 }
 
-fn run_point(name: &str, pattern: &str, writes: f64, load: f64, requests: u64) -> Outcome {
-    let policy = Policy { refresh: false, ..Policy::RAMULATOR2 };
-    run(&Options { standard: standard(name), policy, pattern: Pattern::named(pattern).unwrap(), writes, load, requests })
+fn run_point(name: &str, pattern: &str, writes: f64, load: f64, requests: u64) -> DramOutcome {
+    let policy = ControllerPolicy { refresh: false, ..ControllerPolicy::RAMULATOR2 };
+    run(&DramOptions { standard: standard_named(name), policy, pattern: AccessPattern::named(pattern).unwrap(), writes, load, requests })
 }
 
 /// Returns the read latency of the last of `rows`, read one after the other from bank 0 of an idle channel.
 fn quiet_latency(name: &str, rows: &[u32]) -> u64 {
-    let mut controller = Controller::new(standard(name), Policy { refresh: false, ..Policy::RAMULATOR2 });
+    let mut controller = Controller::new(standard_named(name), ControllerPolicy { refresh: false, ..ControllerPolicy::RAMULATOR2 });
     let mut last = 0;
     for (i, &row) in rows.iter().enumerate() {
         let now = 1000 * i as u64;
-        assert!(controller.push(Cycle(now), Access { row, column: i as u32, ..Access::default() }));
+        assert!(controller.push(Cycle(now), DramAccess { row, column: i as u32, ..DramAccess::default() }));
         (now + 1..now + 1000).for_each(|at| controller.tick(Cycle(at)));
         let done = controller.pop_done().unwrap();
         last = done.at.0 - done.arrived.0;
@@ -83,14 +83,14 @@ fn hard_bounds_of_banks_windows_and_buses_are_reached() {
 fn impossible_timings_are_refused() {
     assert!(STANDARDS.iter().all(|standard| standard.check() == Ok(())));
     assert!(STANDARDS.is_sorted_by_key(|standard| standard.name));
-    let good = standard("gddr6-14g");
+    let good = standard_named("gddr6-14g");
     let broken = |change: fn(&mut Timing, &mut Organisation)| {
         let mut bad = good.clone();
         change(&mut bad.timing, &mut bad.organisation);
         bad.check().map_err(|StandardError { problem, .. }| problem)
     };
-    type Spoil = fn(&mut Timing, &mut Organisation);
-    let cases: [(Spoil, &str); 8] = [
+    type InvalidTiming = fn(&mut Timing, &mut Organisation);
+    let cases: [(InvalidTiming, &str); 8] = [
         (|t, _| t.tRC = 52, "tRC = 52"),
         (|t, _| t.tRAS = 20, "tRAS = 20"),
         (|t, _| t.tCCDL = 1, "tCCDL = 1"),
@@ -110,12 +110,12 @@ fn impossible_timings_are_refused() {
 type Distances = BTreeMap<(usize, Command, Command, u32), u32>;
 
 /// Iterates over the lines of a table of the reference, without comments and heading, split into cells.
-fn table(text: &str) -> impl Iterator<Item = Vec<&str>> {
+fn table_lines(text: &str) -> impl Iterator<Item = Vec<&str>> {
     text.lines().filter(|line| !line.starts_with('#')).skip(1).map(|line| line.split(',').collect())
 }
 
 /// Returns our command for the reference's name of a command, if our model has it.
-fn command(name: &str) -> Option<Command> {
+fn command_named(name: &str) -> Option<Command> {
     Some(match name {
         "ACT" => Command::Activate,
         "PRE" => Command::Precharge,
@@ -133,7 +133,7 @@ fn command(name: &str) -> Option<Command> {
 /// Returns the timing constraints of a device of Ramulator 2, restricted to the commands of our model.
 fn reference_rules(device: &str) -> Distances {
     let mut distances = Distances::new();
-    for row in table(include_str!("../../validate/reference/ramulator2-rules.csv")).filter(|row| row[0] == device) {
+    for row in table_lines(include_str!("../../validate/reference/ramulator2-rules.csv")).filter(|row| row[0] == device) {
         let scope = match row[1] {
             "channel" => Scope::Channel,
             "pseudo-channel" => Scope::PseudoChannel,
@@ -142,8 +142,8 @@ fn reference_rules(device: &str) -> Distances {
             other => panic!("unknown scope {other}"),
         };
         let (cycles, window) = (row[4].parse().unwrap(), row[5].parse().unwrap());
-        for before in row[2].split(' ').filter_map(command) {
-            for after in row[3].split(' ').filter_map(command) {
+        for before in row[2].split(' ').filter_map(command_named) {
+            for after in row[3].split(' ').filter_map(command_named) {
                 let distance = distances.entry((scope as usize, before, after, window)).or_insert(cycles);
                 *distance = (*distance).max(cycles);
             }
@@ -159,7 +159,7 @@ fn the_timing_rules_match_ramulator() {
     for (name, device) in [("gddr6-14g", "gddr6"), ("hbm2-2000", "hbm2")] {
         let theirs = reference_rules(device);
         let mut ours = Distances::new();
-        for rule in standard(name).rules() {
+        for rule in standard_named(name).rules() {
             for &before in rule.preceding {
                 for &after in rule.following {
                     let distance = ours.entry((rule.scope as usize, before, after, rule.window)).or_default();
@@ -181,7 +181,7 @@ fn the_timing_rules_match_ramulator() {
 /// Returns the measured points of a sweep: load, achieved bandwidth, latency.
 fn reference_points(device: &str, refresh: bool, pattern: &str, writes: &str) -> Vec<(f64, f64, f64)> {
     let sweep = ["ramulator2", device, if refresh { "ref" } else { "noref" }, pattern, writes];
-    let rows = table(include_str!("../../validate/reference/ramulator2.csv")).filter(|row| row[..5] == sweep);
+    let rows = table_lines(include_str!("../../validate/reference/ramulator2.csv")).filter(|row| row[..5] == sweep);
     let number = |cell: &str| cell.parse().unwrap();
     rows.map(|row| (number(row[5]), number(row[6]), number(row[7]))).collect()
 }
@@ -198,9 +198,15 @@ fn points_of_ramulator_2_are_reproduced() {
         assert!(points.len() > 10, "{sweep}");
         let writes = writes.parse().unwrap();
         for (load, achieved, latency) in points.into_iter().step_by(4) {
-            let policy = Policy { refresh, ..Policy::RAMULATOR2 };
-            let options =
-                Options { standard: standard(name), policy, pattern: Pattern::named(pattern).unwrap(), writes, load, requests: 33_000 };
+            let policy = ControllerPolicy { refresh, ..ControllerPolicy::RAMULATOR2 };
+            let options = DramOptions {
+                standard: standard_named(name),
+                policy,
+                pattern: AccessPattern::named(pattern).unwrap(),
+                writes,
+                load,
+                requests: 33_000,
+            };
             let outcome = run(&options);
             let bandwidth = (outcome.achieved / achieved - 1.0).abs();
             let error = (outcome.mean_controller_latency() / latency - 1.0).abs();
@@ -211,10 +217,10 @@ fn points_of_ramulator_2_are_reproduced() {
 
 #[test]
 fn a_read_of_a_queued_write_is_forwarded_and_equal_writes_merge() {
-    let mut controller = Controller::new(standard("gddr6-14g"), Policy { refresh: false, ..Policy::RAMULATOR2 });
-    let write = Access { row: 5, write: true, ..Access::default() };
+    let mut controller = Controller::new(standard_named("gddr6-14g"), ControllerPolicy { refresh: false, ..ControllerPolicy::RAMULATOR2 });
+    let write = DramAccess { row: 5, write: true, ..DramAccess::default() };
     assert!(controller.push(Cycle(0), write) && controller.push(Cycle(0), write));
-    assert!(controller.push(Cycle(0), Access { write: false, ..write }));
+    assert!(controller.push(Cycle(0), DramAccess { write: false, ..write }));
     (1..200).for_each(|at| controller.tick(Cycle(at)));
     let counters = controller.counters();
     assert_eq!((counters.coalesced, counters.forwarded, counters.writes, counters.reads), (1, 1, 1, 0));
@@ -227,12 +233,12 @@ fn a_read_of_a_queued_write_is_forwarded_and_equal_writes_merge() {
 fn row_hits_before_an_older_request_end_at_the_cap() {
     // On this device a row's next read is allowed before the row may be closed, so row hits could continue forever.
     let served_before_the_other_row = |hit_cap| {
-        let policy = Policy { refresh: false, hit_cap, ..Policy::RAMULATOR1 };
-        let mut controller = Controller::new(standard("ddr4-2400r"), policy);
-        assert!(controller.push(Cycle(0), Access::default()));
-        assert!(controller.push(Cycle(0), Access { row: 1, token: 1, ..Access::default() }));
+        let policy = ControllerPolicy { refresh: false, hit_cap, ..ControllerPolicy::RAMULATOR1 };
+        let mut controller = Controller::new(standard_named("ddr4-2400r"), policy);
+        assert!(controller.push(Cycle(0), DramAccess::default()));
+        assert!(controller.push(Cycle(0), DramAccess { row: 1, token: 1, ..DramAccess::default() }));
         for column in 1..30 {
-            assert!(controller.push(Cycle(0), Access { column, ..Access::default() }));
+            assert!(controller.push(Cycle(0), DramAccess { column, ..DramAccess::default() }));
         }
         (1..1000).for_each(|at| controller.tick(Cycle(at)));
         std::iter::from_fn(|| controller.pop_done()).position(|done| done.access.token == 1)
@@ -258,21 +264,21 @@ proptest! {
         queues in prop_oneof![Just((64, 64)), (1..40u32, 2..40u32)],
     ) {
         let standard = STANDARDS[device];
-        let base = [Policy::RAMULATOR2, Policy::RAMULATOR1, Policy::DRAMSIM3, Policy { order: Order::Fcfs, ..Policy::RAMULATOR2 }][policy];
-        let policy = Policy {
+        let base = [ControllerPolicy::RAMULATOR2, ControllerPolicy::RAMULATOR1, ControllerPolicy::DRAMSIM3, ControllerPolicy { order: Order::Fcfs, ..ControllerPolicy::RAMULATOR2 }][policy];
+        let policy = ControllerPolicy {
             refresh,
             refresh_banks: if single && standard.timing.tRFCpb > 0 { RefreshBanks::Single } else { RefreshBanks::All },
             page: if closed { Page::Closed } else { Page::Open },
             read_queue: queues.0,
             write_queue: queues.1,
             drain: match base.drain {
-                Drain::Marks { .. } => Drain::Marks { above: queues.1 * 4 / 5, below: queues.1.div_ceil(5) },
+                WriteDrain::Marks { .. } => WriteDrain::Marks { above: queues.1 * 4 / 5, below: queues.1.div_ceil(5) },
                 batch => batch,
             },
             ..base
         };
         let requests = 1500;
-        let (outcome, commands) = run_traced(&Options { standard, policy, pattern: PATTERNS[pattern].1, writes, load, requests });
+        let (outcome, commands) = run_traced(&DramOptions { standard, policy, pattern: PATTERNS[pattern].1, writes, load, requests });
         prop_assert_eq!(audit(standard, &commands), Ok(()));
         prop_assert_eq!(outcome.measured, requests - requests / 11);
         let bursts: u64 = outcome.banks.iter().map(|bank| bank.reads + bank.writes).sum();

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use warpshard::chip::{RunOptions, RunResult, simulate};
 use warpshard::config::{Machine, Override};
-use warpshard::mem::dram::control::Issued;
+use warpshard::mem::dram::control::IssuedCommand;
 use warpshard::mem::dram::standard::Command;
 use warpshard::model::{Model, builtin};
 use warpshard::rig::audit::audit;
 use warpshard::workload::Workload;
 
-const COMMANDS: (&str, &str) = ("mem.dram.controller", "standard");
+const STANDARD_CONTROLLER: (&str, &str) = ("mem.dram.controller", "standard");
 
-struct Case {
+struct DramCase {
     name: String,
     machine: Machine,
     workload: Arc<Workload>,
@@ -29,18 +29,18 @@ fn built_in(name: &str, parameters: &[(&str, &str)]) -> Arc<Workload> {
     Arc::new(builtin(name, 1, &parameters).unwrap_or_else(|error| panic!("{error}")))
 }
 
-fn run(case: &Case, log: bool) -> RunResult {
+fn run(case: &DramCase, log: bool) -> RunResult {
     simulate(&case.machine, &case.workload, RunOptions { log, ..RunOptions::default() })
         .unwrap_or_else(|error| panic!("{}: {error}", case.name))
 }
 
-fn sum(result: &RunResult, kind: &str, name: &str) -> u64 {
+fn counter_sum(result: &RunResult, kind: &str, name: &str) -> u64 {
     let of_kind = result.outcome.components.iter().filter(|component| component.kind == kind);
     of_kind.flat_map(|component| &component.counters).filter(|counted| counted.info.name == name).map(|counted| counted.value).sum()
 }
 
 /// Returns workloads that read and write, on machines with every kind of device and every policy.
-fn cases() -> Vec<Case> {
+fn dram_cases() -> Vec<DramCase> {
     let short = ("gpu.dispatch.launch_latency", "6000");
     let gather = ("gather", &[("cta_count", "48"), ("table", "1048576"), ("rounds", "3")][..]);
     let stream = ("stream", &[("cta_count", "48"), ("iterations", "16")][..]);
@@ -59,8 +59,8 @@ fn cases() -> Vec<Case> {
     plans
         .into_iter()
         .map(|(name, overrides, (workload, parameters))| {
-            let overrides = [&[COMMANDS, short], overrides].concat();
-            Case {
+            let overrides = [&[STANDARD_CONTROLLER, short], overrides].concat();
+            DramCase {
                 name: format!("{workload} on {name} with {overrides:?}"),
                 machine: machine(name, &overrides),
                 workload: built_in(workload, parameters),
@@ -72,11 +72,11 @@ fn cases() -> Vec<Case> {
 #[test]
 fn every_command_of_a_whole_machine_is_legal_and_counted() {
     let mut written = 0;
-    for case in cases() {
+    for case in dram_cases() {
         let result = run(&case, true);
         let standard = case.machine.mem.device(case.machine.clocks.dram).unwrap().unwrap();
         let count = |of: fn(Command) -> bool| -> u64 {
-            result.dram_commands.iter().flatten().filter(|issued: &&Issued| of(issued.command)).count() as u64
+            result.dram_commands.iter().flatten().filter(|issued: &&IssuedCommand| of(issued.command)).count() as u64
         };
         for commands in &result.dram_commands {
             audit(&standard, commands).unwrap_or_else(|violation| panic!("{}: {violation}", case.name));
@@ -96,29 +96,29 @@ fn every_command_of_a_whole_machine_is_legal_and_counted() {
             ("precharges_all", count(|command| command == Command::PrechargeAll)),
             ("refreshes", count(|command| command == Command::Refresh)),
         ] {
-            assert_eq!(sum(&result, "dram", name), number, "{}: {name}", case.name);
+            assert_eq!(counter_sum(&result, "dram", name), number, "{}: {name}", case.name);
         }
         for name in ["reads", "writes", "activates", "precharges", "row_hits", "row_misses", "row_conflicts"] {
-            assert_eq!(sum(&result, "dram_bank", name), sum(&result, "dram", name), "{}: {name} of the banks", case.name);
+            assert_eq!(counter_sum(&result, "dram_bank", name), counter_sum(&result, "dram", name), "{}: {name} of the banks", case.name);
         }
-        assert_eq!(sum(&result, "dram", "data_cycles"), (reads + writes) * u64::from(standard.timing.tBL), "{}", case.name);
+        assert_eq!(counter_sum(&result, "dram", "data_cycles"), (reads + writes) * u64::from(standard.timing.tBL), "{}", case.name);
         // Every pseudo channel of every channel becomes due for a refresh once per interval, busy or not; the last refresh may still be
         // pending.
         let seconds = result.outcome.counted_until as f64 / case.machine.clocks.core.0 as f64;
         let cycles = (seconds * case.machine.clocks.dram.0 as f64) as u64;
         let parts = u64::from(case.machine.mem.map.partitions * standard.organisation.pseudo_channels);
         let due = cycles / u64::from(standard.timing.tREFI) * parts;
-        let refreshed = sum(&result, "dram", "refreshes");
+        let refreshed = counter_sum(&result, "dram", "refreshes");
         assert!(refreshed <= due && refreshed + parts >= due && refreshed > 0, "{}: {refreshed} refreshes of {due}", case.name);
     }
     assert!(written > 0, "no case writes");
 }
 
 /// Returns the core cycles of a workload on a machine with a command-level controller and these overrides.
-fn cycles(name: &str, workload: &Arc<Workload>, overrides: &[(&str, &str)]) -> u64 {
-    let overrides = [&[COMMANDS, ("gpu.dispatch.launch_latency", "100")], overrides].concat();
+fn run_cycles(name: &str, workload: &Arc<Workload>, overrides: &[(&str, &str)]) -> u64 {
+    let overrides = [&[STANDARD_CONTROLLER, ("gpu.dispatch.launch_latency", "100")], overrides].concat();
     let machine = machine(name, &overrides);
-    let case = Case { name: format!("{} on {name} with {overrides:?}", workload.name), machine, workload: Arc::clone(workload) };
+    let case = DramCase { name: format!("{} on {name} with {overrides:?}", workload.name), machine, workload: Arc::clone(workload) };
     run(&case, false).outcome.cycles
 }
 
@@ -155,14 +155,14 @@ fn dependent_reads() -> Arc<Workload> {
 #[test]
 fn refresh_costs_time() {
     for name in ["hetero-small", "m2090"] {
-        let [on, off] = ["true", "false"].map(|refresh| cycles(name, &random_accesses(), &[("mem.dram.refresh", refresh)]));
+        let [on, off] = ["true", "false"].map(|refresh| run_cycles(name, &random_accesses(), &[("mem.dram.refresh", refresh)]));
         assert!(on > off, "{name}: {on} cycles with refresh, {off} without");
     }
 }
 
 #[test]
 fn closing_rows_helps_random_accesses_and_hurts_streams() {
-    let time = |workload: &Arc<Workload>, page| cycles("hetero-small", workload, &[("mem.dram.page", page)]);
+    let time = |workload: &Arc<Workload>, page| run_cycles("hetero-small", workload, &[("mem.dram.page", page)]);
     let (open, closed) = (time(&random_accesses(), "open"), time(&random_accesses(), "closed"));
     assert!(closed < open, "random: {closed} cycles with closed pages, {open} with open ones");
     let (open, closed) = (time(&dependent_reads(), "open"), time(&dependent_reads(), "closed"));
@@ -174,8 +174,8 @@ fn host_copies_do_not_warm_the_llc_of_the_cpu_gpu_chip() {
     // Every warp reads one line of each of two host-copied vectors, and each line is read only once.
     let read_hits = |overrides: &[(&str, &str)]| {
         let case =
-            Case { name: "copies".to_owned(), machine: machine("hetero", overrides), workload: built_in("vecadd", &[("n", "16384")]) };
-        sum(&run(&case, false), "llc", "read_hits")
+            DramCase { name: "copies".to_owned(), machine: machine("hetero", overrides), workload: built_in("vecadd", &[("n", "16384")]) };
+        counter_sum(&run(&case, false), "llc", "read_hits")
     };
     assert_eq!(read_hits(&[]), 0);
     assert_eq!(read_hits(&[("mem.memcpy_warms_llc", "full")]), 1024);

@@ -7,9 +7,9 @@ use warpshard::chip::{RunOptions, counter_lists, simulate};
 use warpshard::config::Machine;
 use warpshard::energy::{Component, Counts, EnergySet, Event, Model, TERMS};
 use warpshard::stats::Outcome;
-use warpshard::workload::{Part, mix};
+use warpshard::workload::{MixedApplication, mix};
 
-use crate::common::{Case, built_in, cases, machine};
+use crate::common::{SimulationCase, built_in, cases, machine};
 
 /// Counters of work without a separate energy, each with the reason.
 const FREE_COUNTERS: &[(&str, &[&str])] = &[
@@ -142,23 +142,23 @@ fn every_work_counter_has_one_energy_term_or_is_listed_as_free() {
     }
 }
 
-fn outcome(case: &Case, interval: Option<u64>) -> Outcome {
+fn run_outcome(case: &SimulationCase, interval: Option<u64>) -> Outcome {
     let options = RunOptions { interval, controllers: case.controllers(), ..RunOptions::default() };
     simulate(&case.machine, &case.workload, options).unwrap_or_else(|error| panic!("{}: {error}", case.name)).outcome
 }
 
 /// Returns the shared test cases, and one on a mesh.
-fn all_cases() -> Vec<Case> {
+fn all_cases() -> Vec<SimulationCase> {
     let mesh = machine("hetero-small", &[]);
     let reduce = built_in("reduce", &[("cta_count", "16")]);
-    let on_mesh = Case { name: "reduce on a mesh".into(), machine: mesh, workload: reduce, policy: None };
+    let on_mesh = SimulationCase { name: "reduce on a mesh".into(), machine: mesh, workload: reduce, policy: None };
     cases().into_iter().chain([on_mesh]).collect()
 }
 
 #[test]
 fn events_equal_their_statistics() {
     for case in all_cases() {
-        let outcome = outcome(&case, None);
+        let outcome = run_outcome(&case, None);
         let counts = Counts::of(&outcome);
         let kernels = |names: &[&str]| -> u64 {
             let counters = outcome.kernels.iter().flat_map(|kernel| kernel.counters.iter());
@@ -210,7 +210,7 @@ fn events_equal_their_statistics() {
 fn the_energy_of_the_intervals_is_the_energy_of_the_run() {
     let mut gated = 0;
     for case in all_cases() {
-        let outcome = outcome(&case, Some(777));
+        let outcome = run_outcome(&case, Some(777));
         let set = EnergySet::named("fermi-40nm").unwrap();
         let model = Model::new(set.clone(), &case.machine);
         let whole = set.breakdown(&outcome, &case.machine);
@@ -234,7 +234,7 @@ fn the_energy_of_the_intervals_is_the_energy_of_the_run() {
 #[test]
 fn a_gated_or_paused_sm_saves_the_energy_of_its_state() {
     let case = all_cases().into_iter().find(|case| case.name.starts_with("gated")).unwrap();
-    let outcome = outcome(&case, None);
+    let outcome = run_outcome(&case, None);
     let counts = Counts::of(&outcome);
     assert!(counts.sms.gated > 0 && counts.sms.paused > 0 && counts.sms.paused_resident > 0, "{:?}", counts.sms);
     let mut powered = counts.clone();
@@ -261,7 +261,7 @@ fn energies_do_not_change_the_simulation() {
 #[test]
 fn event_energies_of_applications_sum_to_the_total() {
     let machine = machine("m2090", &[("gpu.dispatch.sharing", "spatial"), ("gpu.dispatch.launch_latency", "0")]);
-    let part = |name: &str| Part { workload: (*built_in(name, &[("cta_count", "24")])).clone(), priority: 0 };
+    let part = |name: &str| MixedApplication { workload: (*built_in(name, &[("cta_count", "24")])).clone(), priority: 0 };
     let workload = Arc::new(mix(vec![part("stream"), part("reduce")], true).unwrap());
     let outcome = simulate(&machine, &workload, RunOptions::default()).unwrap().outcome;
     let model = Model::of(&machine).unwrap().unwrap();

@@ -9,12 +9,12 @@ use rayon::prelude::*;
 use crate::common::at_length;
 use warpshard::chip::{CpuApplication, CpuEnd, CpuLoad, RunError, RunOptions, simulate};
 use warpshard::config::keys::{self, Key};
-use warpshard::config::value::Kind;
+use warpshard::config::value::ValueKind;
 use warpshard::config::{Machine, Override};
 use warpshard::{model, workload::Workload};
 
 /// Core cycles of each simulation.
-const CYCLES: u64 = 600;
+const RUN_CYCLES: u64 = 600;
 /// Memory limit of this test's process in MiB, with some machines in parallel.
 const MEMORY_LIMIT_MIB: u64 = 6 << 10;
 
@@ -24,7 +24,7 @@ struct Variant {
     settings: &'static [(&'static str, &'static str)],
 }
 
-const VARIANTS: [Variant; 7] = [
+const MACHINE_VARIANTS: [Variant; 7] = [
     Variant { machine: "tiny", settings: &[] },
     Variant { machine: "hetero-small", settings: &[] },
     Variant {
@@ -73,23 +73,23 @@ const VARIANTS: [Variant; 7] = [
 ];
 
 /// Numbers at the limits of field widths.
-const EDGES: [u64; 17] =
+const EDGE_VALUES: [u64; 17] =
     [0, 1, 2, 255, 256, 257, 999, 1000, 65_535, 65_536, 65_537, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 63, u64::MAX];
 
 /// Returns values at and beyond the limits of a key's range, as TOML.
 fn extreme_values(key: &Key) -> Vec<String> {
     let numbers = |low: u64, high: u64| {
         let near = [low.saturating_sub(1), low, low + 1, low + 2, high / 2, high - 1, high, high.saturating_add(1)];
-        let mut all: Vec<u64> = near.into_iter().chain([1 << high.ilog2()]).chain(EDGES).collect();
+        let mut all: Vec<u64> = near.into_iter().chain([1 << high.ilog2()]).chain(EDGE_VALUES).collect();
         all.sort_unstable();
         all.dedup();
         all
     };
     let quoted = |list: &[&str]| list.iter().map(|text| format!("\"{text}\"")).collect();
     match key.kind {
-        Kind::Count(low, high) | Kind::Cycles(_, low, high) => numbers(low, high).iter().map(u64::to_string).collect(),
-        Kind::Bytes(low, high) => numbers(low, high).iter().map(|bytes| format!("\"{bytes} B\"")).collect(),
-        Kind::Frequency => quoted(&[
+        ValueKind::Count(low, high) | ValueKind::Cycles(_, low, high) => numbers(low, high).iter().map(u64::to_string).collect(),
+        ValueKind::Bytes(low, high) => numbers(low, high).iter().map(|bytes| format!("\"{bytes} B\"")).collect(),
+        ValueKind::Frequency => quoted(&[
             "0 kHz",
             "1 kHz",
             "9999 kHz",
@@ -101,22 +101,24 @@ fn extreme_values(key: &Key) -> Vec<String> {
             "11 GHz",
             "18446744073709551615 kHz",
         ]),
-        Kind::Voltage => quoted(&["0 mV", "1 mV", "10 V", "10001 mV", "18446744073709551615 V"]),
-        Kind::Percent => quoted(&["0 %", "1 %", "99 %", "100 %", "101 %", "4294967296 %"]),
-        Kind::Flag => vec!["true".to_owned(), "false".to_owned()],
-        Kind::Choice(choices) => choices.iter().map(|choice| format!("\"{}\"", choice.name)).collect(),
-        Kind::Sizes => {
+        ValueKind::Voltage => quoted(&["0 mV", "1 mV", "10 V", "10001 mV", "18446744073709551615 V"]),
+        ValueKind::Percent => quoted(&["0 %", "1 %", "99 %", "100 %", "101 %", "4294967296 %"]),
+        ValueKind::Flag => vec!["true".to_owned(), "false".to_owned()],
+        ValueKind::Choice(choices) => choices.iter().map(|choice| format!("\"{}\"", choice.name)).collect(),
+        ValueKind::Sizes => {
             ["[]", "[\"0 B\"]", "[\"16 MiB\"]", "[\"0 B\", \"16 MiB\"]", "[\"17 MiB\"]", "[\"4 KiB\", \"0 B\"]"].map(str::to_owned).into()
         }
-        Kind::Numbers => ["[]", "[0]", "[1, 0]", "[0, 0]", "[65536]", "[18446744073709551615]"].map(str::to_owned).into(),
-        Kind::Layout => {
+        ValueKind::Numbers => ["[]", "[0]", "[1, 0]", "[0, 0]", "[65536]", "[18446744073709551615]"].map(str::to_owned).into(),
+        ValueKind::Layout => {
             let long = format!("{}BBCCCSSSSS", "R".repeat(54));
             let wide = format!("{}R{}CSSSSS", "0".repeat(20), "B".repeat(37));
             quoted(&["RBC", "RBCS", &long, &wide, "RRRR.RRRRBCCC.BCCSSSSS", "BRCCCSSSSS", "CRBBSSSSS"])
         }
-        Kind::Nodes => ["[]", "[\"gpu\"]", "[\"gpu cpu mem\"]", "[\"gpu99999999999\"]"].map(str::to_owned).into(),
-        Kind::Wires => ["[]", "[\"gpu0-gpu1\"]", "[\"gpu0-gpu0\"]", "[\"gpu0-gpu99\"]", "[\"gpu0-switch0 x65\"]"].map(str::to_owned).into(),
-        Kind::Text => quoted(&["", "\\u001b[2J", "x"]),
+        ValueKind::Nodes => ["[]", "[\"gpu\"]", "[\"gpu cpu mem\"]", "[\"gpu99999999999\"]"].map(str::to_owned).into(),
+        ValueKind::Wires => {
+            ["[]", "[\"gpu0-gpu1\"]", "[\"gpu0-gpu0\"]", "[\"gpu0-gpu99\"]", "[\"gpu0-switch0 x65\"]"].map(str::to_owned).into()
+        }
+        ValueKind::Text => quoted(&["", "\\u001b[2J", "x"]),
     }
 }
 
@@ -140,14 +142,14 @@ fn run(machine: &Machine, workload: &Arc<Workload>) -> Result<(), String> {
         let applications = CpuApplication::all(&names, cpu.count.min(2)).expect("built-in profiles");
         CpuLoad { applications, warm: 50, measure: 1 << 40, gpu_waits: false, end: CpuEnd::Gpu, seed: 1 }
     });
-    match simulate(machine, workload, RunOptions { max_cycles: Some(CYCLES), cpu, interval: Some(100), ..RunOptions::default() }) {
+    match simulate(machine, workload, RunOptions { max_cycles: Some(RUN_CYCLES), cpu, interval: Some(100), ..RunOptions::default() }) {
         // A kernel that does not fit is refused before the machine is built.
         Ok(_) | Err(RunError::Config(_)) => Ok(()),
         Err(error) => Err(error.to_string()),
     }
 }
 
-fn workload() -> Arc<Workload> {
+fn small_workload() -> Arc<Workload> {
     let parameters = [("cta_count", "12"), ("table", "65536"), ("rounds", "2")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     Arc::new(model::builtin("gather", 1, &parameters).unwrap())
 }
@@ -160,8 +162,8 @@ fn peak_mib() -> u64 {
 }
 
 /// Runs a machine for each of `settings`; returns all failures.
-fn failures(variant: &Variant, settings: &[Vec<(&str, &str)>]) -> Vec<String> {
-    let workload = workload();
+fn run_failures(variant: &Variant, settings: &[Vec<(&str, &str)>]) -> Vec<String> {
+    let workload = small_workload();
     let base = load(variant, &[]).expect("the variant itself");
     let one = |more: &Vec<(&str, &str)>| {
         let machine = load(variant, more).filter(|machine| *machine != base)?;
@@ -187,31 +189,31 @@ fn every_value_of(variant: &Variant, wanted: impl Fn(&Key) -> bool) {
     let given: &'static Vec<(&str, Vec<String>)> = Box::leak(Box::new(given));
     let settings: Vec<Vec<(&str, &str)>> = given.iter().flat_map(of_key).collect();
     assert!(settings.len() > 40, "only {} machines", settings.len());
-    assert_no_failures(&failures(variant, &settings));
+    assert_no_failures(&run_failures(variant, &settings));
 }
 
 #[test]
 fn every_key_of_the_small_gpu() {
-    every_value_of(&VARIANTS[0], |_| true);
+    every_value_of(&MACHINE_VARIANTS[0], |_| true);
 }
 
 #[test]
 fn every_key_of_the_small_chip_with_cpu_cores() {
     // The SMs have the same keys as the small GPU's.
-    every_value_of(&VARIANTS[1], |key| at_length() || !key.path.starts_with("gpu.sm."));
+    every_value_of(&MACHINE_VARIANTS[1], |key| at_length() || !key.path.starts_with("gpu.sm."));
 }
 
 #[test]
 fn every_key_of_parts_that_the_small_machines_lack() {
-    for variant in &VARIANTS[2..5] {
+    for variant in &MACHINE_VARIANTS[2..5] {
         every_value_of(variant, |key| {
             key.conditions().any(|(flag, _)| variant.settings.iter().any(|(set, _)| *set == flag)) || key.path.contains("units")
         });
     }
-    every_value_of(&VARIANTS[5], |key| {
+    every_value_of(&MACHINE_VARIANTS[5], |key| {
         key.path.starts_with("mem.llc.") || key.path.starts_with("mem.map.") || key.path.starts_with("gpu.sm.l1")
     });
-    every_value_of(&VARIANTS[6], |key| key.path.starts_with("cpu."));
+    every_value_of(&MACHINE_VARIANTS[6], |key| key.path.starts_with("cpu."));
 }
 
 /// Tests extremes of several keys together, drawn pseudo-randomly.
@@ -226,7 +228,7 @@ fn several_extremes_at_once() {
         (state % below as u64) as usize
     };
     let all: Vec<(&str, Vec<String>)> = keys::all().map(|key| (key.path, extreme_values(key))).collect();
-    for variant in &VARIANTS {
+    for variant in &MACHINE_VARIANTS {
         let settings: Vec<Vec<(&str, &str)>> = (0..150)
             .map(|_| {
                 (0..3)
@@ -237,7 +239,7 @@ fn several_extremes_at_once() {
                     .collect()
             })
             .collect();
-        assert_no_failures(&failures(variant, &settings));
+        assert_no_failures(&run_failures(variant, &settings));
     }
 }
 

@@ -8,14 +8,14 @@ use warpshard::validate::{ReferenceRow, TraceRun, Traces};
 
 use crate::common::shared;
 
-fn percent(ours: u64, theirs: u64) -> f64 {
+fn difference_percent(ours: u64, theirs: u64) -> f64 {
     (ours as f64 / theirs as f64 - 1.0) * 100.0
 }
 
 /// Returns the violations of one trace: net cycles off by more than `bound` percent, other instructions, other cache or DRAM accesses.
-fn violations(row: &ReferenceRow, ours: &TraceRun, bound: f64) -> Vec<String> {
+fn bound_violations(row: &ReferenceRow, ours: &TraceRun, bound: f64) -> Vec<String> {
     let mut wrong = Vec::new();
-    let error = percent(ours.net_cycles, row.net_cycles);
+    let error = difference_percent(ours.net_cycles, row.net_cycles);
     if error.abs() > bound {
         wrong.push(format!(
             "{}: {} net cycles, {} in the reference: {error:+.1} %, bound {bound} %",
@@ -31,7 +31,7 @@ fn violations(row: &ReferenceRow, ours: &TraceRun, bound: f64) -> Vec<String> {
         ("LLC misses", ours.llc_misses, row.llc_misses, 2.0),
         ("DRAM accesses", ours.dram_reads + ours.dram_writes, row.dram_reads + row.dram_writes, 3.0),
     ] {
-        if ours != theirs && (theirs == 0 || percent(ours, theirs).abs() > bound) {
+        if ours != theirs && (theirs == 0 || difference_percent(ours, theirs).abs() > bound) {
             wrong.push(format!("{}: {ours} {what}, {theirs} in the reference, bound {bound} %", row.trace));
         }
     }
@@ -39,7 +39,7 @@ fn violations(row: &ReferenceRow, ours: &TraceRun, bound: f64) -> Vec<String> {
 }
 
 /// Runs generated traces, each with its bound in percent, on a machine and compares them with the results of a configuration.
-fn compare(machine: &str, configuration: &str, bounds: &[(&str, f64)]) {
+fn compare_generated(machine: &str, configuration: &str, bounds: &[(&str, f64)]) {
     let references = References::default();
     let rows = warpshard::validate::accel_sim_results(&references, configuration).unwrap().rows;
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fidelity").join(machine);
@@ -50,7 +50,7 @@ fn compare(machine: &str, configuration: &str, bounds: &[(&str, f64)]) {
         let folder =
             warpshard::validate::trace_folder(&references, &traces.cache, trace).unwrap().unwrap_or_else(|| panic!("{trace} is not there"));
         let ours = traces.run(&folder, 1, &[]).unwrap_or_else(|why| panic!("{trace}: {why}"));
-        wrong.extend(violations(row, &ours, bound));
+        wrong.extend(bound_violations(row, &ours, bound));
     }
     assert!(wrong.is_empty(), "{machine} against {configuration}\n  {}", wrong.join("\n  "));
 }
@@ -58,7 +58,7 @@ fn compare(machine: &str, configuration: &str, bounds: &[(&str, f64)]) {
 /// Compares recorded traces in the same way, if they are available.
 fn compare_recorded(machine: &str, configuration: &str, bounds: &[(&str, f64)]) {
     if shared("sass").is_some() {
-        compare(machine, configuration, bounds);
+        compare_generated(machine, configuration, bounds);
     }
 }
 
@@ -73,13 +73,13 @@ fn a_v100_agrees_with_accel_sim_s_qv100() {
         ("gen-vecadd_1024x256", 2.0),
         ("gen-gemm_512x512x32", 2.0),
     ];
-    compare("v100", "SM7_QV100", &bounds);
+    compare_generated("v100", "SM7_QV100", &bounds);
     compare_recorded("v100", "SM7_QV100", &[("real-vecadd-f64-100k-volta", 3.0), ("real-vectoradd-100-pascal", 1.0)]);
 }
 
 #[test]
 fn copies_warm_the_llc_below_4_gib_as_in_accel_sim() {
-    compare("v100", "SM7_QV100", &[("gen-vecadd_low_addr", 2.0)]);
+    compare_generated("v100", "SM7_QV100", &[("gen-vecadd_low_addr", 2.0)]);
 }
 
 #[test]
@@ -93,6 +93,6 @@ fn an_rtx_2060_agrees_with_accel_sim_s() {
         ("gen-stride2", 2.0),
         ("gen-vecadd_1024x256", 2.0),
     ];
-    compare("rtx2060", "SM75_RTX2060", &bounds);
+    compare_generated("rtx2060", "SM75_RTX2060", &bounds);
     compare_recorded("rtx2060", "SM75_RTX2060", &[("real-vecadd-f64-100k-ampere", 2.0), ("real-vectoradd-100-pascal", 1.0)]);
 }

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use warpshard::base::{LinkId, SliceId, SmId};
 use warpshard::config::Machine;
 use warpshard::gpu::sm::{Sm, SmPorts};
-use warpshard::mem::llc::Slice;
+use warpshard::mem::llc::LlcSlice;
 use warpshard::model;
 
-fn v100() -> Machine {
+fn v100_machine() -> Machine {
     warpshard::catalogue().machine("v100", &[]).unwrap().machine
 }
 
-fn sm(machine: &Machine) -> Sm {
+fn new_sm(machine: &Machine) -> Sm {
     let link = LinkId(0);
     let ports = SmPorts {
         to_request_net: link,
@@ -33,22 +33,22 @@ fn sm(machine: &Machine) -> Sm {
 
 #[test]
 fn an_sm_with_its_l1_grows_no_further() {
-    let bytes = sm(&v100()).hot_bytes();
+    let bytes = new_sm(&v100_machine()).hot_bytes();
     assert!(bytes <= 72_216, "{bytes} bytes");
 }
 
 #[test]
 fn a_slice_grows_no_further() {
-    let machine = v100();
-    let bytes = Slice::new(SliceId(0), &machine.mem.llc, &machine.mem.queues).hot_bytes();
+    let machine = v100_machine();
+    let bytes = LlcSlice::new(SliceId(0), &machine.mem.llc, &machine.mem.queues).hot_bytes();
     assert!(bytes <= 24_952, "{bytes} bytes");
 }
 
 #[test]
 fn an_sm_without_its_l1_grows_no_further() {
-    let mut machine = v100();
-    let whole = sm(&machine).hot_bytes();
+    let mut machine = v100_machine();
+    let whole = new_sm(&machine).hot_bytes();
     machine.gpu.sm.l1.cache = None;
-    let without = sm(&machine).hot_bytes();
+    let without = new_sm(&machine).hot_bytes();
     assert!(without <= 25_352 && whole > without, "{without} bytes, {whole} with the L1");
 }

@@ -4,19 +4,19 @@ use std::fs;
 use std::sync::Arc;
 
 use warpshard::config::Machine;
-use warpshard::config::error::Source;
+use warpshard::config::error::SourceText;
 use warpshard::config::import::{Imported, import};
 use warpshard::config::machine::{CoreStyle, MemcpyWarms, WriteMiss};
 
 use crate::common::options;
 
 /// Returns the configuration pair of the reference, `gpgpusim.config` and `trace.config`.
-fn configuration_pair(name: &str) -> [Arc<Source>; 2] {
+fn configuration_pair(name: &str) -> [Arc<SourceText>; 2] {
     ["gpgpusim.config", "trace.config"].map(|file| {
         let options = options::reference_options(name, file);
         let text: String = options.iter().map(|(option, value)| format!("-{option} \"{value}\"\n")).collect();
         assert!(options.len() > 5, "{name} has no {file}");
-        Source::file(format!("{name}/{file}"), text)
+        SourceText::file(format!("{name}/{file}"), text)
     })
 }
 
@@ -35,7 +35,7 @@ fn import_small(more: &str) -> Result<Imported, String> {
          -gpgpu_dram_timing_opt \"nbk=16:CCD=1:RRD=3:RCD=12:RAS=28:RP=12:RC=40:\n   CL=12:WL=2:CDLR=3:WR=10:nbkgrp=4:CCDL=2:RTPL=3\" # quoted\n{more}"
     );
     let trace = "-trace_opcode_latency_initiation_int 2,2\n-trace_opcode_latency_initiation_sp 2,2\n";
-    import(&Source::file("a.config", text), Some(&Source::file("t.config", trace)), "small").map_err(|errors| errors.to_string())
+    import(&SourceText::file("a.config", text), Some(&SourceText::file("t.config", trace)), "small").map_err(|errors| errors.to_string())
 }
 
 #[test]
@@ -133,7 +133,8 @@ fn lines_of_256_bytes_are_imported_for_an_llc_without_sectors() {
 
 #[test]
 fn a_missing_option_without_default_is_named() {
-    let error = import(&Source::file("a.config", "-gpgpu_n_mem 8\n"), Some(&Source::file("t.config", "")), "x").unwrap_err().to_string();
+    let error =
+        import(&SourceText::file("a.config", "-gpgpu_n_mem 8\n"), Some(&SourceText::file("t.config", "")), "x").unwrap_err().to_string();
     for option in ["-gpgpu_clock_domains", "-gpgpu_mem_addr_mapping", "-gpgpu_dram_timing_opt"] {
         assert!(error.contains(&format!("the option {option} is missing")), "{error}");
     }
@@ -153,7 +154,7 @@ fn the_compute_capability_comes_from_two_options() {
 fn import_qv100(from: &str, to: &str) -> Imported {
     let [gpgpusim, trace] = configuration_pair("SM7_QV100");
     assert!(gpgpusim.text.contains(from), "{from}");
-    let changed = Source::file("changed.config", gpgpusim.text.replacen(from, to, 1));
+    let changed = SourceText::file("changed.config", gpgpusim.text.replacen(from, to, 1));
     import(&changed, Some(&trace), "changed").unwrap_or_else(|errors| panic!("{errors}"))
 }
 

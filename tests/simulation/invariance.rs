@@ -18,26 +18,26 @@ mod systems;
 
 use std::sync::LazyLock;
 
-use crate::common::{Case, at_length, cases};
-use files::{Files, run, run_stopped};
+use crate::common::{SimulationCase, at_length, cases};
+use files::{ResultFiles, run, run_stopped};
 use warpshard::chip::{RunOptions, ShardCut};
 use warpshard::engine::Scaling;
 
-fn assert_same_files(case: &Case, base: &Files, options: RunOptions, what: &str) {
+fn assert_same_files(case: &SimulationCase, base: &ResultFiles, options: RunOptions, what: &str) {
     let other = run(case, options);
     assert_eq!(other.stats, base.stats, "{}: stats.json with {what}", case.name);
     assert_eq!(other.intervals, base.intervals, "{}: intervals.csv with {what}", case.name);
     assert_eq!(other.timeline, base.timeline, "{}: timeline.csv with {what}", case.name);
 }
 
-fn interval(case: &Case) -> RunOptions {
+fn with_interval(case: &SimulationCase) -> RunOptions {
     RunOptions { interval: Some(1000), controllers: case.controllers(), ..RunOptions::default() }
 }
 
 /// Iterates over [`cases`], each with the files of its run on one thread.
-fn cases_run() -> impl Iterator<Item = (Case, &'static Files)> {
-    static BASES: LazyLock<Vec<Files>> = LazyLock::new(|| cases().iter().map(|case| run(case, interval(case))).collect());
-    cases().into_iter().zip(&*BASES)
+fn cases_run() -> impl Iterator<Item = (SimulationCase, &'static ResultFiles)> {
+    static BASE_RUNS: LazyLock<Vec<ResultFiles>> = LazyLock::new(|| cases().iter().map(|case| run(case, with_interval(case))).collect());
+    cases().into_iter().zip(&*BASE_RUNS)
 }
 
 /// Selects one of `ways` per case, in rotation; tests at length use all of them.
@@ -56,11 +56,11 @@ fn threads_and_epochs_change_nothing() {
             _ => (&[5], in_rotation(&[7, 1], number)),
         };
         for (&threads, &epoch) in threads.iter().flat_map(|threads| epochs.iter().map(move |epoch| (threads, epoch))) {
-            let options = RunOptions { threads, epoch: Some(epoch), ..interval(&case) };
+            let options = RunOptions { threads, epoch: Some(epoch), ..with_interval(&case) };
             assert_same_files(&case, base, options, &format!("{threads} threads and epochs of {epoch}"));
         }
         for &threads in in_rotation(&[2, 3, 5, 8], number) {
-            assert_same_files(&case, base, RunOptions { threads, ..interval(&case) }, &format!("{threads} threads"));
+            assert_same_files(&case, base, RunOptions { threads, ..with_interval(&case) }, &format!("{threads} threads"));
         }
     }
 }
@@ -72,7 +72,7 @@ fn retiring_and_returning_workers_change_nothing() {
         let random = Scaling::Random(seed);
         let ways = [(3, Some(7), random), (2, None, random), (2, None, Scaling::Adaptive), (8, None, random)];
         for &(threads, epoch, scaling) in in_rotation(&ways, number) {
-            let options = RunOptions { threads, epoch, scaling, ..interval(&case) };
+            let options = RunOptions { threads, epoch, scaling, ..with_interval(&case) };
             assert_same_files(&case, base, options, &format!("a changing number of {threads} threads, {scaling:?}"));
         }
     }
@@ -83,7 +83,7 @@ fn the_cut_into_shards_changes_nothing() {
     for (number, (case, base)) in cases_run().enumerate() {
         let cuts = [ShardCut { sms: 4, partitions: 1 }, ShardCut { sms: 1, partitions: 3 }, ShardCut { sms: 4, partitions: 2 }];
         for &cut in in_rotation(&cuts, number) {
-            assert_same_files(&case, base, RunOptions { cut, threads: 2, ..interval(&case) }, &format!("{cut:?}"));
+            assert_same_files(&case, base, RunOptions { cut, threads: 2, ..with_interval(&case) }, &format!("{cut:?}"));
         }
     }
 }
@@ -91,7 +91,7 @@ fn the_cut_into_shards_changes_nothing() {
 #[test]
 fn stepping_every_cycle_changes_nothing() {
     for (case, base) in cases_run() {
-        assert_same_files(&case, base, RunOptions { skip: false, threads: 2, ..interval(&case) }, "every cycle stepped");
+        assert_same_files(&case, base, RunOptions { skip: false, threads: 2, ..with_interval(&case) }, "every cycle stepped");
     }
 }
 
@@ -111,7 +111,7 @@ fn a_cycle_limit_gives_the_same_for_every_way_of_running() {
     let last = if at_length() { 19 } else { 5 };
     for step in 0..=last {
         let limit = 1 + whole.cycles * step / last / 2 * 2;
-        let limited = |threads, epoch| RunOptions { max_cycles: Some(limit), threads, epoch, ..interval(case) };
+        let limited = |threads, epoch| RunOptions { max_cycles: Some(limit), threads, epoch, ..with_interval(case) };
         let base = run(case, limited(1, None));
         assert_same_files(case, &base, limited(3, Some(7)), &format!("a limit of {limit}"));
     }

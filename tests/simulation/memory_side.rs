@@ -15,8 +15,8 @@ use warpshard::protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, PacketPa
 const SMS: usize = 6;
 const PARTITIONS: u16 = 32;
 const SLICES: usize = 64;
-const LLC: ClockDomain = ClockDomain { period: 425 };
-const DRAM: ClockDomain = ClockDomain { period: 566 };
+const LLC_CLOCK: ClockDomain = ClockDomain { period: 425 };
+const DRAM_CLOCK: ClockDomain = ClockDomain { period: 566 };
 
 // First link of each kind; the SM or slice is added to it.
 const SM_REQUEST: u16 = 0;
@@ -36,7 +36,7 @@ fn machine() -> Machine {
 }
 
 /// The memory side. Units 0 and 1 are the subnets, unit 2 is all SM mocks, the rest are the partitions.
-struct Memory {
+struct MemorySide {
     request: Subnet<Fifo>,
     reply: Subnet<Fifo>,
     partitions: Vec<Partition>,
@@ -51,7 +51,7 @@ struct Memory {
     skip: bool,
 }
 
-impl Memory {
+impl MemorySide {
     fn new(machine: &Machine, skip: bool) -> Self {
         let capacity = arrival_capacity(machine);
         let request = SubnetPorts {
@@ -84,12 +84,12 @@ impl Memory {
                 _ => 2,
             };
             let cycles = if kind == SLICE_REQUEST { 1 + machine.mem.rop_latency } else { 1 };
-            Route { to: UnitId(to), from_clock: LLC, to_clock: LLC, latency: Tick(cycles * LLC.period) }
+            Route { to: UnitId(to), from_clock: LLC_CLOCK, to_clock: LLC_CLOCK, latency: Tick(cycles * LLC_CLOCK.period) }
         };
         Self {
             request: Subnet::new(Direction::Request, &machine.noc, SMS, SLICES, request),
             reply: Subnet::new(Direction::Reply, &machine.noc, SLICES, SMS, reply),
-            partitions: (0..PARTITIONS).map(|i| Partition::new(PartitionId(i), machine, LLC, DRAM, ports(2 * i))).collect(),
+            partitions: (0..PARTITIONS).map(|i| Partition::new(PartitionId(i), machine, LLC_CLOCK, DRAM_CLOCK, ports(2 * i))).collect(),
             map: machine.mem.map.clone(),
             out: Outbox::new((0..800).map(route).collect::<Arc<[_]>>(), (0..3 + PARTITIONS).collect(), 3 + usize::from(PARTITIONS)),
             now: 0,
@@ -109,7 +109,7 @@ impl Memory {
     }
 
     /// Simulates one cycle of every unit; at its end each mock sends one packet, as an SM does.
-    fn cycle(&mut self) {
+    fn step_cycle(&mut self) {
         let now = Cycle(self.now);
         for unit in 0..3 + usize::from(PARTITIONS) {
             for message in self.out.batch(unit).drain(..).collect::<Vec<_>>() {
@@ -148,7 +148,7 @@ impl Memory {
 
     fn run_until(&mut self, until: u64) {
         while self.now < until {
-            self.cycle();
+            self.step_cycle();
         }
     }
 }
@@ -156,7 +156,7 @@ impl Memory {
 #[test]
 fn an_llc_hit_takes_165_cycles_from_the_sm_and_back() {
     let machine = machine();
-    let mut memory = Memory::new(&machine, true);
+    let mut memory = MemorySide::new(&machine, true);
     memory.request_sectors(3, MemOp::Read, 0x1000, 1, 1);
     memory.run_until(1000);
     memory.request_sectors(3, MemOp::Read, 0x1000, 1, 2);
@@ -170,13 +170,13 @@ fn dependent_reads_from_dram_take_the_time_that_the_reference_measures() {
     // Accel-Sim on SM7_QV100 takes 68091 cycles for 192 dependent loads of stride 8320 and 25870 for the first 64 of them, through an L1 of
     // 20 cycles. The load-to-load loop also spends 172 - 165 cycles in the SM.
     let reference = f64::from(68091 - 25870) / 128.0 - 20.0 - 7.0;
-    let mut memory = Memory::new(&machine(), true);
+    let mut memory = MemorySide::new(&machine(), true);
     let mut spans = Vec::new();
     for i in 0..192u64 {
         let start = memory.now;
         memory.request_sectors(0, MemOp::Read, 0x7f00_0000_0000 + i * 8320, 1, i as u32);
         while memory.replies.len() as u64 <= i {
-            memory.cycle();
+            memory.step_cycle();
         }
         spans.push(memory.replies[i as usize].0 - start);
         // Time in the SM between a reply and the next load.
@@ -194,7 +194,7 @@ fn requests_equal_replies_over_both_networks() {
     machine.mem.queues = PartitionQueues { in_queue: 2, to_dram: 3, from_dram: 3, out_queue: 3 };
     (machine.mem.llc.sets, machine.mem.llc.ways, machine.mem.llc.mshrs) = (4, 4, 8);
     let run = |skip: bool| {
-        let mut memory = Memory::new(&machine, skip);
+        let mut memory = MemorySide::new(&machine, skip);
         let mut rng = Rng::keyed(7, &[]);
         let mut asked = BTreeMap::new();
         for token in 0..6000u32 {

@@ -9,19 +9,19 @@ use warpshard::program::Program;
 use warpshard::report::verdict::{Limiter, Verdict};
 
 use super::common::machine;
-use super::verdicts::judged;
+use super::verdicts::judge_workload;
 
 /// Parameters of a launch file. If a parameter occurs twice, the later value is used.
-type Settings = &'static [(&'static str, u32)];
+type LaunchParameters = &'static [(&'static str, u32)];
 
 /// A fault: its limiter, and the parameters that remove it.
-type Fault = (Limiter, Settings);
+type Fault = (Limiter, LaunchParameters);
 
 /// Pseudo-parameter that selects another launch file: `few_registers.toml` instead of `many_registers.toml`.
 const FEW_REGISTERS: &str = "few registers";
 
 /// Runs a kernel; returns its cycles and the verdict.
-fn run(file: &str, settings: &[Settings]) -> (u64, Verdict) {
+fn run(file: &str, settings: &[LaunchParameters]) -> (u64, Verdict) {
     let settings: Vec<(&str, u32)> = settings.iter().copied().flatten().copied().collect();
     let file = if settings.iter().any(|(name, _)| *name == FEW_REGISTERS) { "few_registers" } else { file };
     let own = settings.iter().filter(|(name, _)| *name != FEW_REGISTERS);
@@ -35,11 +35,11 @@ fn run(file: &str, settings: &[Settings]) -> (u64, Verdict) {
     let machine = machine("h100", &[("mem.memcpy_warms_llc", if cold { "off" } else { "full" })]);
     let path = format!("tests/data/planted/{file}.toml");
     let program = Program::load(Path::new(&path), Some(90), &parameters).unwrap_or_else(|error| panic!("{error}"));
-    judged(&machine, program.workload().unwrap_or_else(|error| panic!("{error}")))
+    judge_workload(&machine, program.workload().unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// Runs a kernel with both faults and without each; the first fault costs more cycles.
-fn check_larger_fault(file: &str, both: Settings, [larger, smaller]: [Fault; 2]) {
+fn check_larger_fault(file: &str, both: LaunchParameters, [larger, smaller]: [Fault; 2]) {
     let (cycles, verdict) = run(file, &[both]);
     let [without_larger, without_smaller] = [larger.1, smaller.1].map(|removed| run(file, &[both, removed]).0);
     let charges: Vec<(Limiter, f64)> = verdict.charges.iter().map(|charge| (charge.limiter, charge.share)).collect();
@@ -51,58 +51,62 @@ fn check_larger_fault(file: &str, both: Settings, [larger, smaller]: [Fault; 2])
     assert_eq!(verdict.limiter, larger.0, "{found}");
 }
 
-const COALESCED: Fault = (Limiter::L1, &[("stride", 1)]);
-const NO_CONFLICTS: Fault = (Limiter::SharedMemory, &[("bank", 1)]);
-const ONE_PATH: Fault = (Limiter::Divergence, &[("ways", 1)]);
-const NO_CHAIN: Fault = (Limiter::Dependency, &[("chains", 4)]);
-const NO_BARRIERS: Fault = (Limiter::Barrier, &[("barriers", 0)]);
+const UNCOALESCED_ACCESSES: Fault = (Limiter::L1, &[("stride", 1)]);
+const BANK_CONFLICTS: Fault = (Limiter::SharedMemory, &[("bank", 1)]);
+const DIVERGENT_PATHS: Fault = (Limiter::Divergence, &[("ways", 1)]);
+const DEPENDENCY_CHAIN: Fault = (Limiter::Dependency, &[("chains", 4)]);
+const FREQUENT_BARRIERS: Fault = (Limiter::Barrier, &[("barriers", 0)]);
 
 #[test]
 fn of_two_faults_in_the_load_store_unit_of_an_h100_the_larger_one_is_named() {
-    check_larger_fault("apart_and_banks", &[("rounds", 6)], [COALESCED, NO_CONFLICTS]);
-    check_larger_fault("apart_and_banks", &[("ctas", 264), ("reads", 8), ("stride", 8), ("bank", 16)], [NO_CONFLICTS, COALESCED]);
+    check_larger_fault("apart_and_banks", &[("rounds", 6)], [UNCOALESCED_ACCESSES, BANK_CONFLICTS]);
+    check_larger_fault(
+        "apart_and_banks",
+        &[("ctas", 264), ("reads", 8), ("stride", 8), ("bank", 16)],
+        [BANK_CONFLICTS, UNCOALESCED_ACCESSES],
+    );
     check_larger_fault("jacobi", &[("n", 256)], [(Limiter::L1, &[("swap", 0)]), (Limiter::Occupancy, &[("shared", 0)])]);
 }
 
 #[test]
 fn of_two_faults_in_the_code_of_an_h100_the_larger_one_is_named() {
-    check_larger_fault("paths_and_chain", &[("rounds", 2)], [NO_CHAIN, ONE_PATH]);
-    check_larger_fault("paths_and_chain", &[("rounds", 1), ("ways", 16), ("each", 16), ("links", 64)], [ONE_PATH, NO_CHAIN]);
-    check_larger_fault("special_and_paths", &[("rounds", 2)], [(Limiter::Pipe, &[("special", 0)]), ONE_PATH]);
-    check_larger_fault("late_and_chain", &[], [(Limiter::Barrier, &[("late", 0)]), NO_CHAIN]);
-    check_larger_fault("code_and_apart", &[], [(Limiter::Fetch, &[("far", 0)]), COALESCED]);
+    check_larger_fault("paths_and_chain", &[("rounds", 2)], [DEPENDENCY_CHAIN, DIVERGENT_PATHS]);
+    check_larger_fault("paths_and_chain", &[("rounds", 1), ("ways", 16), ("each", 16), ("links", 64)], [DIVERGENT_PATHS, DEPENDENCY_CHAIN]);
+    check_larger_fault("special_and_paths", &[("rounds", 2)], [(Limiter::Pipe, &[("special", 0)]), DIVERGENT_PATHS]);
+    check_larger_fault("late_and_chain", &[], [(Limiter::Barrier, &[("late", 0)]), DEPENDENCY_CHAIN]);
+    check_larger_fault("code_and_apart", &[], [(Limiter::Fetch, &[("far", 0)]), UNCOALESCED_ACCESSES]);
 }
 
 #[test]
 fn of_two_faults_in_the_launch_on_an_h100_the_larger_one_is_named() {
     let more_registers: Fault = (Limiter::Occupancy, &[(FEW_REGISTERS, 1)]);
-    check_larger_fault("many_registers", &[("ctas", 264)], [more_registers, NO_BARRIERS]);
-    check_larger_fault("many_registers", &[("ctas", 264), ("rounds", 2), ("barriers", 32)], [more_registers, NO_BARRIERS]);
+    check_larger_fault("many_registers", &[("ctas", 264)], [more_registers, FREQUENT_BARRIERS]);
+    check_larger_fault("many_registers", &[("ctas", 264), ("rounds", 2), ("barriers", 32)], [more_registers, FREQUENT_BARRIERS]);
     check_larger_fault(
         "loads",
         &[("shared", 60_000), ("ctas", 792), ("rounds", 3), ("reads", 1), ("bank", 2)],
-        [(Limiter::Occupancy, &[("shared", 4096)]), NO_CONFLICTS],
+        [(Limiter::Occupancy, &[("shared", 4096)]), BANK_CONFLICTS],
     );
     check_larger_fault(
         "loads",
         &[("block", 32), ("ctas", 4224), ("rounds", 8), ("reads", 1), ("bank", 2)],
-        [(Limiter::Occupancy, &[("block", 256), ("ctas", 528)]), NO_CONFLICTS],
+        [(Limiter::Occupancy, &[("block", 256), ("ctas", 528)]), BANK_CONFLICTS],
     );
     check_larger_fault(
         "loads",
         &[("block", 1024), ("ctas", 265), ("rounds", 4), ("shared", 0), ("barriers", 1)],
-        [(Limiter::Tail, &[("ctas", 264)]), NO_BARRIERS],
+        [(Limiter::Tail, &[("ctas", 264)]), FREQUENT_BARRIERS],
     );
 }
 
 #[test]
 fn of_two_faults_in_memory_of_an_h100_the_larger_one_is_named() {
-    check_larger_fault("stream_and_chain", &[], [(Limiter::Dram, &[("kept", 1024)]), NO_CHAIN]);
+    check_larger_fault("stream_and_chain", &[], [(Limiter::Dram, &[("kept", 1024)]), DEPENDENCY_CHAIN]);
     check_larger_fault(
         "stream_and_chain",
         &[("size", 1 << 20), ("kept", 1 << 17), ("past", 1), ("ctas", 1056)],
-        [(Limiter::Llc, &[("kept", 1024), ("past", 0)]), NO_CHAIN],
+        [(Limiter::Llc, &[("kept", 1024), ("past", 0)]), DEPENDENCY_CHAIN],
     );
-    check_larger_fault("atomics_and_paths", &[], [(Limiter::Atomics, &[("spread", 1 << 20)]), ONE_PATH]);
-    check_larger_fault("uneven_and_apart", &[], [(Limiter::Tail, &[("longer", 1)]), COALESCED]);
+    check_larger_fault("atomics_and_paths", &[], [(Limiter::Atomics, &[("spread", 1 << 20)]), DIVERGENT_PATHS]);
+    check_larger_fault("uneven_and_apart", &[], [(Limiter::Tail, &[("longer", 1)]), UNCOALESCED_ACCESSES]);
 }

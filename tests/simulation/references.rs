@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use warpshard::trace::{SYNTHETIC_KERNELS, SyntheticKernel};
-use warpshard::{lab::reference::References, validate::Measured};
+use warpshard::{lab::reference::References, validate::MeasuredTable};
 
 /// Writer that counts and checksums the bytes.
 #[derive(Default)]
@@ -73,17 +73,17 @@ fn an_existing_trace_is_kept_and_a_failed_write_leaves_nothing() {
 }
 
 /// Returns the rows of a table as maps from column to cell.
-fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
+fn table_rows(text: &str) -> Vec<BTreeMap<String, String>> {
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
     reader.deserialize().map(|row| row.unwrap()).collect()
 }
 
 #[test]
 fn the_built_in_figures_equal_the_references() {
-    for measured in Measured::ALL {
+    for measured in MeasuredTable::ALL {
         let (name, ours) = measured.built_in();
         let Some(path) = References::default().recorded(measured.path()) else { continue };
-        let (ours, theirs) = (rows(ours), rows(&std::fs::read_to_string(path).unwrap()));
+        let (ours, theirs) = (table_rows(ours), table_rows(&std::fs::read_to_string(path).unwrap()));
         assert_eq!(ours.len(), theirs.len(), "{name}");
         for (ours, theirs) in ours.iter().zip(&theirs) {
             for (column, cell) in ours {
@@ -96,11 +96,11 @@ fn the_built_in_figures_equal_the_references() {
 /// Files that may name the folder of recorded traces: the module that finds it, the help text, and this test.
 const ALLOWED_FILES: [&str; 3] = ["crates/lab/src/reference/mod.rs", "src/cli/args/shared.rs", "tests/simulation/references.rs"];
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+fn collect_sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            sources(&path, found);
+            collect_sources(&path, found);
         } else if path.extension().is_some_and(|suffix| suffix == "rs") {
             found.push(path);
         }
@@ -112,7 +112,7 @@ fn only_one_module_names_the_folder_of_recorded_traces() {
     let mut files = Vec::new();
     ["src", "crates", "papers/src", "validate/src", "tests", "benches", "examples"]
         .iter()
-        .for_each(|folder| sources(Path::new(folder), &mut files));
+        .for_each(|folder| collect_sources(Path::new(folder), &mut files));
     assert!(files.len() > 600);
     let allowed = ALLOWED_FILES.map(Path::new);
     let others = files.iter().filter(|file| !allowed.contains(&file.as_path()));

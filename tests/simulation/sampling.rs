@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use warpshard::base::{Addr, CtaIndex, KernelIndex, SectorMask};
-use warpshard::chip::{self, Measure, RunOptions, RunResult, Skipped};
+use warpshard::chip::{self, LaunchSelection, RunOptions, RunResult, Skipped};
 use warpshard::config::{Machine, Override};
 use warpshard::program::Program;
-use warpshard::sample::{Options, SampleError, sample};
-use warpshard::stats::{Basis, EndedBy};
+use warpshard::sample::{SampleError, SamplingOptions, sample};
+use warpshard::stats::{EndedBy, ResultBasis};
 use warpshard::{
     model,
     workload::{Command, UsedLine, Workload},
@@ -20,20 +20,20 @@ fn machine(name: &str, set: &[(&str, &str)]) -> Machine {
     warpshard::catalogue().machine(name, &set).unwrap().machine
 }
 
-fn program(file: &str, set: &[(&str, &str)]) -> Arc<Workload> {
+fn load_program(file: &str, set: &[(&str, &str)]) -> Arc<Workload> {
     let set: Vec<(String, String)> = set.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
     Arc::new(Program::load(&Path::new("programs").join(file), Some(70), &set).unwrap().workload().unwrap())
 }
 
-fn vecadd(n: u32) -> Arc<Workload> {
+fn vecadd_workload(n: u32) -> Arc<Workload> {
     Arc::new(model::builtin("vecadd", 1, &[("n".into(), n.to_string())]).unwrap())
 }
 
-fn simulate(machine: &Machine, workload: &Arc<Workload>, measure: Option<Measure>, threads: usize) -> RunResult {
+fn simulate(machine: &Machine, workload: &Arc<Workload>, measure: Option<LaunchSelection>, threads: usize) -> RunResult {
     chip::simulate(machine, workload, RunOptions { measure, threads, ..RunOptions::default() }).unwrap()
 }
 
-fn sampled(machine: &Machine, workload: &Arc<Workload>, options: &Options, threads: usize) -> Result<RunResult, SampleError> {
+fn run_sampled(machine: &Machine, workload: &Arc<Workload>, options: &SamplingOptions, threads: usize) -> Result<RunResult, SampleError> {
     sample(machine, workload, options, &mut |part, measure| {
         chip::simulate(machine, part, RunOptions { measure, threads, ..RunOptions::default() })
     })
@@ -41,7 +41,7 @@ fn sampled(machine: &Machine, workload: &Arc<Workload>, options: &Options, threa
 
 #[test]
 fn launches_execute_as_many_instructions_as_were_counted_before() {
-    let workload = program("rodinia/gaussian.toml", &[("n", "20")]);
+    let workload = load_program("rodinia/gaussian.toml", &[("n", "20")]);
     let counted: Vec<u64> = workload.kernels.iter().map(|kernel| kernel.source.counts().unwrap().warp_instructions).collect();
     let result = simulate(&machine("tiny", &[]), &workload, None, 1);
     let simulated = result
@@ -55,9 +55,9 @@ fn launches_execute_as_many_instructions_as_were_counted_before() {
 
 #[test]
 fn measuring_changes_nothing_and_spans_and_counters_add_up_to_the_run() {
-    let (machine, workload) = (machine("tiny", &[]), program("rodinia/gaussian.toml", &[("n", "12")]));
+    let (machine, workload) = (machine("tiny", &[]), load_program("rodinia/gaussian.toml", &[("n", "12")]));
     let plain = simulate(&machine, &workload, None, 1);
-    let measured = simulate(&machine, &workload, Some(Measure::default()), 2);
+    let measured = simulate(&machine, &workload, Some(LaunchSelection::default()), 2);
     assert_eq!(plain.outcome, measured.outcome);
     assert_eq!(measured.measured.len(), workload.kernels.len());
     let spans: u64 = plain.outcome.kernels.iter().map(|row| row.ended.unwrap() - row.launched.unwrap()).sum();
@@ -69,10 +69,10 @@ fn measuring_changes_nothing_and_spans_and_counters_add_up_to_the_run() {
 
 #[test]
 fn marks_are_read_at_their_cta_counts_and_change_nothing() {
-    let (machine, workload) = (machine("tiny", &[]), vecadd(65_536));
+    let (machine, workload) = (machine("tiny", &[]), vecadd_workload(65_536));
     let whole = simulate(&machine, &workload, None, 1).outcome;
     let marked = |threads| {
-        let measure = Measure { marks: [(KernelIndex(0), vec![10, 11, 100, 1_000_000])].into(), skipped: None };
+        let measure = LaunchSelection { marks: [(KernelIndex(0), vec![10, 11, 100, 1_000_000])].into(), skipped: None };
         simulate(&machine, &workload, Some(measure), threads)
     };
     let result = marked(1);
@@ -101,7 +101,7 @@ impl Skipped for LinesLeftInLlc {
 fn a_launch_hits_lines_left_in_the_llc() {
     let machine = machine("tiny", &[("gpu.dispatch.launch_latency", "5000"), ("mem.memcpy_warms_llc", "off"), ("mem.llc.sets", "16")]);
     // The first launch touches 1024 elements of each vector of the second launch.
-    let (first, second) = (vecadd(1024), vecadd(2048));
+    let (first, second) = (vecadd_workload(1024), vecadd_workload(2048));
     let kernels = vec![first.kernels[0].clone(), second.kernels[0].clone()];
     let commands = vec![Command::Launch(KernelIndex(0)), Command::Launch(KernelIndex(1))];
     let workload = Arc::new(Workload { kernels, commands, ..(*first).clone() });
@@ -124,7 +124,7 @@ fn a_launch_hits_lines_left_in_the_llc() {
         lines.iter().map(|addr| UsedLine { addr: Addr(addr.0 + from), bytes: [u32::MAX; 4], written: SectorMask(written) }).collect()
     };
     let fetched = |left: Vec<UsedLine>, threads| {
-        let measure = Measure { skipped: Some(Box::new(LinesLeftInLlc(left))), ..Measure::default() };
+        let measure = LaunchSelection { skipped: Some(Box::new(LinesLeftInLlc(left))), ..LaunchSelection::default() };
         let outcome = simulate(&machine, &workload, Some(measure), threads).outcome;
         let sum = |name: &str| -> u64 {
             let all = outcome.components.iter().filter(|c| c.kind == "llc").flat_map(|c| &c.counters);
@@ -135,10 +135,10 @@ fn a_launch_hits_lines_left_in_the_llc() {
     let (without, clean) = (fetched(Vec::new(), 1), fetched(left(0, 0), 1));
     assert!(clean.0 < without.0 && clean.2 < without.2, "{without:?} {clean:?}");
     // These lines are not used again and are evicted.
-    const FAR: u64 = 1 << 20;
-    let (clean, written) = (fetched(left(0, FAR), 1), fetched(left(0xf, FAR), 1));
+    const DISTANT_OFFSET_BYTES: u64 = 1 << 20;
+    let (clean, written) = (fetched(left(0, DISTANT_OFFSET_BYTES), 1), fetched(left(0xf, DISTANT_OFFSET_BYTES), 1));
     assert!(written.1 > clean.1, "what was modified is written back: {clean:?} {written:?}");
-    assert_eq!(written, fetched(left(0xf, FAR), 3));
+    assert_eq!(written, fetched(left(0xf, DISTANT_OFFSET_BYTES), 3));
     // The unwritten part of a sector is fetched when the sector is read.
     let mut in_part = left(0xf, 0);
     in_part.iter_mut().for_each(|line| line.bytes = [0xff; 4]);
@@ -147,10 +147,10 @@ fn a_launch_hits_lines_left_in_the_llc() {
 
 #[test]
 fn a_sample_that_would_be_most_of_the_workload_is_the_whole_run() {
-    let (machine, workload) = (machine("tiny", &[]), program("rodinia/gaussian.toml", &[("n", "12")]));
+    let (machine, workload) = (machine("tiny", &[]), load_program("rodinia/gaussian.toml", &[("n", "12")]));
     let whole = simulate(&machine, &workload, None, 1).outcome;
-    let options = Options { least: 10_000, ..Options::default() };
-    let mut result = sampled(&machine, &workload, &options, 1).unwrap().outcome;
+    let options = SamplingOptions { least: 10_000, ..SamplingOptions::default() };
+    let mut result = run_sampled(&machine, &workload, &options, 1).unwrap().outcome;
     assert!(result.notes.pop().unwrap().0.contains("exact"));
     assert_eq!(result, whole);
 }
@@ -158,15 +158,15 @@ fn a_sample_that_would_be_most_of_the_workload_is_the_whole_run() {
 #[test]
 fn estimates_of_many_launches_are_near_the_truth_and_instructions_are_exact() {
     let (machine, workload) =
-        (machine("tiny", &[("gpu.dispatch.launch_latency", "5000")]), program("rodinia/gaussian.toml", &[("n", "96")]));
+        (machine("tiny", &[("gpu.dispatch.launch_latency", "5000")]), load_program("rodinia/gaussian.toml", &[("n", "96")]));
     let whole = simulate(&machine, &workload, None, 1).outcome;
-    let options = Options { error: 0.02, ..Options::default() };
-    let result = sampled(&machine, &workload, &options, 1).unwrap().outcome;
+    let options = SamplingOptions { error: 0.02, ..SamplingOptions::default() };
+    let result = run_sampled(&machine, &workload, &options, 1).unwrap().outcome;
     let facts = result.sampled.as_ref().unwrap();
     assert_eq!(result.ended_by, EndedBy::Sampled);
     assert!(facts.fraction() < 0.5 && facts.measured < facts.launches / 2, "{facts:?}");
     assert_eq!(facts.kernels.len(), workload.kernels.len());
-    assert_eq!(facts.kernels.iter().filter(|basis| **basis == Basis::Simulated).count() as u32, facts.measured);
+    assert_eq!(facts.kernels.iter().filter(|basis| **basis == ResultBasis::Simulated).count() as u32, facts.measured);
     let near = |ours: u64, truth: u64, share: f64| (ours as f64 - truth as f64).abs() <= share * truth as f64;
     assert!(near(result.cycles, whole.cycles, 0.02), "{} {}", result.cycles, whole.cycles);
     assert_eq!(result.kernels.last().unwrap().ended, Some(result.cycles), "rows add up");
@@ -187,9 +187,10 @@ fn estimates_of_many_launches_are_near_the_truth_and_instructions_are_exact() {
 
 #[test]
 fn one_long_launch_is_simulated_in_parts_chosen_by_the_seed() {
-    let (machine, workload) = (machine("tiny", &[]), vecadd(1 << 20));
+    let (machine, workload) = (machine("tiny", &[]), vecadd_workload(1 << 20));
     let whole = simulate(&machine, &workload, None, 1).outcome;
-    let run = |seed, threads| sampled(&machine, &workload, &Options { seed, ..Options::default() }, threads).unwrap().outcome;
+    let run =
+        |seed, threads| run_sampled(&machine, &workload, &SamplingOptions { seed, ..SamplingOptions::default() }, threads).unwrap().outcome;
     let results: Vec<_> = (1..=5).map(|seed| run(seed, 1)).collect();
     let net = |outcome: &warpshard::stats::Outcome| {
         outcome.kernels.iter().map(|row| row.ended.unwrap() - row.started.unwrap()).sum::<u64>() as f64
@@ -197,7 +198,7 @@ fn one_long_launch_is_simulated_in_parts_chosen_by_the_seed() {
     let (mut hits, mut errors) = (0, 0.0);
     for result in &results {
         let facts = result.sampled.as_ref().unwrap();
-        assert_eq!((facts.in_parts, facts.kernels[0]), (1, Basis::InParts));
+        assert_eq!((facts.in_parts, facts.kernels[0]), (1, ResultBasis::InParts));
         assert!(facts.fraction() < 0.4, "{facts:?}");
         let known = facts.estimate("net_cycles").unwrap();
         let error = known.value / net(&whole) - 1.0;
@@ -209,7 +210,7 @@ fn one_long_launch_is_simulated_in_parts_chosen_by_the_seed() {
     assert!(errors / 5.0 < 0.02, "{errors}");
     assert!(results.windows(2).all(|pair| pair[0].cycles != pair[1].cycles));
     assert_eq!(results[0], run(1, 3));
-    let off = sampled(&machine, &workload, &Options { inside: false, ..Options::default() }, 1).unwrap().outcome;
+    let off = run_sampled(&machine, &workload, &SamplingOptions { inside: false, ..SamplingOptions::default() }, 1).unwrap().outcome;
     assert_eq!((off.cycles, off.sampled), (whole.cycles, None));
 }
 
@@ -217,9 +218,12 @@ fn one_long_launch_is_simulated_in_parts_chosen_by_the_seed() {
 fn parts_of_a_launch_of_a_program_are_near_the_whole() {
     let machine = machine("tiny", &[]);
     let set: Vec<(&str, &str)> = vec![("width", "1024"), ("height", "1024")];
-    let workload = program("transpose.toml", &set);
+    let workload = load_program("transpose.toml", &set);
     let whole = simulate(&machine, &workload, None, 1).outcome;
-    let result = sampled(&machine, &program("transpose.toml", &set), &Options { error: 0.1, ..Options::default() }, 1).unwrap().outcome;
+    let result =
+        run_sampled(&machine, &load_program("transpose.toml", &set), &SamplingOptions { error: 0.1, ..SamplingOptions::default() }, 1)
+            .unwrap()
+            .outcome;
     assert_eq!(result.sampled.as_ref().unwrap().in_parts, 1);
     let error = result.cycles as f64 / whole.cycles as f64 - 1.0;
     assert!(error.abs() < 0.05, "{error}");
@@ -236,9 +240,9 @@ fn parts_of_successive_launches_are_near_the_whole_with_line_facts() {
     let mut file = std::fs::File::create(&native).unwrap();
     warpshard::trace::to_native(&text, &mut file, true, &warpshard::trace::TraceOptions::default(), &mut |_| true).unwrap();
     let workload = Arc::new(warpshard::trace::load(&native, &warpshard::trace::TraceOptions::default()).unwrap());
-    let options = Options { error: 0.1, ..Options::default() };
+    let options = SamplingOptions { error: 0.1, ..SamplingOptions::default() };
     let whole = simulate(&machine, &workload, None, 1).outcome;
-    let run = |threads| sampled(&machine, &workload, &options, threads).unwrap().outcome;
+    let run = |threads| run_sampled(&machine, &workload, &options, threads).unwrap().outcome;
     let result = run(1);
     let facts = result.sampled.as_ref().unwrap();
     assert_eq!(facts.in_parts, 2, "{facts:?}");
@@ -251,10 +255,10 @@ fn parts_of_successive_launches_are_near_the_whole_with_line_facts() {
 #[test]
 fn samples_depend_on_the_seed_and_not_on_the_number_of_threads() {
     let slow = machine("tiny", &[("gpu.dispatch.launch_latency", "5000")]);
-    let workload = program("rodinia/gaussian.toml", &[("n", "96")]);
+    let workload = load_program("rodinia/gaussian.toml", &[("n", "96")]);
     let run = |seed, threads, caches| {
-        let options = Options { seed, caches, warm: u32::from(!caches), ..Options::default() };
-        sampled(&slow, &workload, &options, threads).unwrap().outcome
+        let options = SamplingOptions { seed, caches, warm: u32::from(!caches), ..SamplingOptions::default() };
+        run_sampled(&slow, &workload, &options, threads).unwrap().outcome
     };
     let base = run(1, 1, true);
     assert_eq!(base, run(1, 3, true));
@@ -265,12 +269,12 @@ fn samples_depend_on_the_seed_and_not_on_the_number_of_threads() {
 
 #[test]
 fn sampling_refuses_overlapping_launches_by_name() {
-    let refused = |machine: &Machine, workload: &Arc<Workload>| match sampled(machine, workload, &Options::default(), 1) {
+    let refused = |machine: &Machine, workload: &Arc<Workload>| match run_sampled(machine, workload, &SamplingOptions::default(), 1) {
         Err(SampleError::Unsuited(problem)) => problem,
         other => panic!("{other:?}"),
     };
     let twice = |streams: [u64; 2]| {
-        let one = vecadd(1024);
+        let one = vecadd_workload(1024);
         let mut kernels = vec![one.kernels[0].clone(), one.kernels[0].clone()];
         kernels.iter_mut().zip(streams).for_each(|(kernel, stream)| kernel.info.stream.0 = stream);
         let commands = vec![Command::Launch(KernelIndex(0)), Command::Launch(KernelIndex(1))];
@@ -278,11 +282,11 @@ fn sampling_refuses_overlapping_launches_by_name() {
     };
     let several = machine("tiny", &[("gpu.dispatch.max_kernels", "2")]);
     assert!(refused(&several, &twice([0, 1])).contains("gpu.dispatch.max_kernels=1"));
-    assert!(sampled(&several, &twice([0, 0]), &Options::default(), 1).is_ok());
-    assert!(sampled(&machine("tiny", &[("gpu.dispatch.max_kernels", "1")]), &twice([0, 1]), &Options::default(), 1).is_ok());
-    assert!(refused(&machine("v100x2", &[]), &vecadd(1024)).contains("several GPUs"));
+    assert!(run_sampled(&several, &twice([0, 0]), &SamplingOptions::default(), 1).is_ok());
+    assert!(run_sampled(&machine("tiny", &[("gpu.dispatch.max_kernels", "1")]), &twice([0, 1]), &SamplingOptions::default(), 1).is_ok());
+    assert!(refused(&machine("v100x2", &[]), &vecadd_workload(1024)).contains("several GPUs"));
     assert!(
-        refused(&several, &Arc::new(Workload { kernels: Vec::new(), commands: Vec::new(), ..(*vecadd(1024)).clone() }))
+        refused(&several, &Arc::new(Workload { kernels: Vec::new(), commands: Vec::new(), ..(*vecadd_workload(1024)).clone() }))
             .contains("no kernel")
     );
 }

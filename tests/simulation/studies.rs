@@ -28,7 +28,7 @@ fn every_study_refuses_unsupported_options_and_uses_the_others() {
     for study in studies() {
         for option in StudyOption::ALL {
             let (request, value) = invalid_request(option);
-            if !study.takes.contains(&option) {
+            if !study.accepted_options.contains(&option) {
                 let message = study.start(&request).unwrap_err().to_string();
                 let refusal = format!("study `{}` does not take {}: ", study.name, option.flag());
                 assert!(message.starts_with(&refusal) && message.len() > refusal.len(), "{message}");
@@ -42,15 +42,15 @@ fn every_study_refuses_unsupported_options_and_uses_the_others() {
 
 #[test]
 fn a_study_refuses_settings_of_its_own_machine_and_models() {
-    for study in studies().into_iter().filter(|study| study.takes.contains(&StudyOption::Set)) {
+    for study in studies().into_iter().filter(|study| study.accepted_options.contains(&StudyOption::Set)) {
         let message = |key: &str| {
             let set = vec![(key.to_owned(), "1".to_owned())];
             study.start(&Request { set, catalogue: catalogue(), ..Request::default() }).unwrap_err().to_string()
         };
-        for key in study.sweeps {
+        for key in study.swept_keys {
             assert!(message(key).contains(&format!("sets {key} itself")), "{}", study.name);
         }
-        if !study.takes.contains(&StudyOption::Workload) {
+        if !study.accepted_options.contains(&StudyOption::Workload) {
             assert!(message("workload.n").contains("--set workload.n"), "{}", study.name);
         }
     }
@@ -60,6 +60,6 @@ fn a_study_refuses_settings_of_its_own_machine_and_models() {
 fn studies_of_kernels_support_a_policy_and_an_order() {
     for name in ["characterise", "phase-aware", "perf-sat", "onac", "oracle"] {
         let study = find_study(name).unwrap();
-        assert!([StudyOption::Policy, StudyOption::Order].iter().all(|option| study.takes.contains(option)), "{name}");
+        assert!([StudyOption::Policy, StudyOption::Order].iter().all(|option| study.accepted_options.contains(option)), "{name}");
     }
 }

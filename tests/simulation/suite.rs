@@ -18,10 +18,10 @@ mod sdk;
 mod sharing;
 mod tensor;
 
-use done::{Check, folder, run};
+use done::{ProgramCheck, run, suite_folder};
 
-fn all(suite: &str, archs: &[u32], checks: &[(&str, Check)]) {
-    let entries = std::fs::read_dir(folder().join(suite)).unwrap().map(|entry| entry.unwrap().path());
+fn check_suite(suite: &str, archs: &[u32], checks: &[(&str, ProgramCheck)]) {
+    let entries = std::fs::read_dir(suite_folder().join(suite)).unwrap().map(|entry| entry.unwrap().path());
     let mut there: Vec<String> = entries
         .filter(|path| path.extension().is_some_and(|end| end == "toml"))
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
@@ -31,7 +31,7 @@ fn all(suite: &str, archs: &[u32], checks: &[(&str, Check)]) {
     checked.sort_unstable();
     assert_eq!(there, checked, "every program of {suite} has a check");
     for (name, check) in checks {
-        let text = std::fs::read_to_string(folder().join(suite).join(format!("{name}.toml"))).unwrap();
+        let text = std::fs::read_to_string(suite_folder().join(suite).join(format!("{name}.toml"))).unwrap();
         let known: Vec<u32> = archs
             .iter()
             .copied()
@@ -46,47 +46,47 @@ fn all(suite: &str, archs: &[u32], checks: &[(&str, Check)]) {
 
 #[test]
 fn gpgpusims_benchmarks_compute_what_the_host_does() {
-    all("gpgpusim", &[70, 80, 90], gpgpusim::CHECKS);
+    check_suite("gpgpusim", &[70, 80, 90], gpgpusim::CHECKS);
 }
 
 #[test]
 fn lonestar_computes_what_the_host_does() {
-    all("lonestar", &[70, 80, 90], lonestar::CHECKS);
+    check_suite("lonestar", &[70, 80, 90], lonestar::CHECKS);
 }
 
 #[test]
 fn mars_computes_what_the_host_does() {
-    all("mars", &[70, 80, 90], mars::CHECKS);
+    check_suite("mars", &[70, 80, 90], mars::CHECKS);
 }
 
 #[test]
 fn the_microbenchmarks_compute_the_expected_results() {
-    all("micro", &[70, 80, 90], micro::CHECKS);
+    check_suite("micro", &[70, 80, 90], micro::CHECKS);
 }
 
 #[test]
 fn parboil_computes_what_the_host_does() {
-    all("parboil", &[70, 80, 90], parboil::CHECKS);
+    check_suite("parboil", &[70, 80, 90], parboil::CHECKS);
 }
 
 #[test]
 fn polybench_computes_what_the_host_does() {
-    all("polybench", &[70, 80, 90], polybench::CHECKS);
+    check_suite("polybench", &[70, 80, 90], polybench::CHECKS);
 }
 
 #[test]
 fn rodinia_computes_what_the_host_does() {
-    all("rodinia", &[70, 80, 90], rodinia::CHECKS);
+    check_suite("rodinia", &[70, 80, 90], rodinia::CHECKS);
 }
 
 #[test]
 fn the_samples_compute_what_the_host_does() {
-    all("sdk", &[70, 80, 90], sdk::CHECKS);
+    check_suite("sdk", &[70, 80, 90], sdk::CHECKS);
 }
 
 #[test]
 fn tensor_cores_compute_what_the_host_does() {
-    all("tensor", &[80, 90], tensor::CHECKS);
+    check_suite("tensor", &[80, 90], tensor::CHECKS);
 }
 
 #[test]
@@ -97,5 +97,5 @@ fn a_wrong_result_is_found() {
 
 #[test]
 fn pairs_that_share_a_gpu_compute_what_the_host_does() {
-    all("sharing", &[70, 80, 90], sharing::CHECKS);
+    check_suite("sharing", &[70, 80, 90], sharing::CHECKS);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use small::{OTHER_KIND, copy, in_turn, launches, memory, system};
+use small::{OTHER_GPU_KIND, copy, in_turn, launches, memory, system};
 
 use warpshard::chip::{RunError, RunOptions, RunResult, simulate};
 use warpshard::config::{Machine, Override};
@@ -23,7 +23,7 @@ fn run(machine: &Machine, workload: &Arc<Workload>) -> RunResult {
     simulate(machine, workload, RunOptions { log: true, ..RunOptions::default() }).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn sum(outcome: &Outcome, kind: &str, name: &str) -> u64 {
+fn counter_sum(outcome: &Outcome, kind: &str, name: &str) -> u64 {
     let of_kind = outcome.components.iter().filter(|component| component.kind == kind);
     of_kind.flat_map(|component| &component.counters).filter(|counted| counted.info.name == name).map(|counted| counted.value).sum()
 }
@@ -45,7 +45,7 @@ fn check_log(result: &RunResult) {
         }
     }
     assert!(open.values().all(|left| *left == 0), "sectors that were not answered, or twice: {open:?}");
-    assert_eq!(lanes.values().sum::<u64>(), sum(&result.outcome, "link", "packets"));
+    assert_eq!(lanes.values().sum::<u64>(), counter_sum(&result.outcome, "link", "packets"));
 }
 
 #[test]
@@ -61,8 +61,11 @@ fn every_request_has_one_reply_for_any_memory_placement() {
                 let outcome = &result.outcome;
                 assert_eq!(outcome.ended_by, EndedBy::Completed);
                 check_log(&result);
-                assert!(sum(outcome, "hub", "remote_reads") > 0, "{memory}, {topology}");
-                assert_eq!(sum(outcome, "hub", "remote_sectors"), sum(outcome, "hub", "served_sectors") + locally_held_sectors(&result));
+                assert!(counter_sum(outcome, "hub", "remote_reads") > 0, "{memory}, {topology}");
+                assert_eq!(
+                    counter_sum(outcome, "hub", "remote_sectors"),
+                    counter_sum(outcome, "hub", "served_sectors") + locally_held_sectors(&result)
+                );
                 let (ctas, done): (u32, u32) =
                     outcome.kernels.iter().map(|k| (k.ctas, k.ctas_done)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
                 assert_eq!((ctas, done), (workload.kernels[0].info.ctas(), ctas));
@@ -83,7 +86,7 @@ fn locally_held_sectors(result: &RunResult) -> u64 {
             sectors += u64::from(packet.sectors().count());
         }
     }
-    sectors - sum(&result.outcome, "hub", "served_sectors")
+    sectors - counter_sum(&result.outcome, "hub", "served_sectors")
 }
 
 #[test]
@@ -93,7 +96,7 @@ fn a_system_executes_the_instructions_of_one_gpu() {
     for launch in ["bound", "spread"] {
         let system = run(&system("2", &[("system.memory", "interleaved"), ("system.launch", launch)]), &gather).outcome;
         for name in ["warp_instructions", "thread_instructions"] {
-            assert_eq!(sum(&system, "sm", name), sum(&alone, "sm", name), "{launch}");
+            assert_eq!(counter_sum(&system, "sm", name), counter_sum(&alone, "sm", name), "{launch}");
         }
         assert_eq!(
             system.components.iter().filter(|component| component.kind == "sm").map(|sm| sm.id).collect::<Vec<_>>(),
@@ -108,7 +111,7 @@ fn a_gpu_that_shares_nothing_runs_as_if_it_were_alone() {
     let alone = run(&warpshard::catalogue().machine("tiny", &[]).unwrap().machine, &reduce).outcome;
     let result = run(&system("2", &[]), &reduce).outcome;
     assert_eq!((result.cycles, result.kernels[0].started), (alone.cycles, alone.kernels[0].started));
-    assert_eq!(sum(&result, "hub", "remote_reads"), 0);
+    assert_eq!(counter_sum(&result, "hub", "remote_reads"), 0);
 }
 
 #[test]
@@ -116,12 +119,12 @@ fn gpus_of_two_kinds_reply_to_every_request_and_share_ctas_by_sms() {
     let gather = built_in("gather", &[("cta_count", "36"), ("table", "16384"), ("rounds", "2")]);
     let alone = run(&warpshard::catalogue().machine("tiny", &[]).unwrap().machine, &gather).outcome;
     for memory in ["interleaved", "first-touch"] {
-        let settings = [&OTHER_KIND[..], &[("system.launch", "spread"), ("system.memory", memory)]].concat();
+        let settings = [&OTHER_GPU_KIND[..], &[("system.launch", "spread"), ("system.memory", memory)]].concat();
         let result = run(&system("4", &settings), &gather);
         check_log(&result);
         let outcome = &result.outcome;
         assert_eq!(outcome.kernels.iter().map(|kernel| kernel.ctas).collect::<Vec<_>>(), [12, 6, 12, 6]);
-        assert_eq!(sum(outcome, "sm", "warp_instructions"), sum(&alone, "sm", "warp_instructions"));
+        assert_eq!(counter_sum(outcome, "sm", "warp_instructions"), counter_sum(&alone, "sm", "warp_instructions"));
         let ids = |kind| outcome.components.iter().filter(|c| c.kind == kind).map(|c| c.id).collect::<Vec<_>>();
         assert_eq!((ids("sm"), ids("dram")), ((0..12).collect(), (0..10).collect()));
         let totals = |gpu: usize, kind: &str, name: &str| {
@@ -140,15 +143,18 @@ fn gpus_of_two_kinds_reply_to_every_request_and_share_ctas_by_sms() {
 fn a_kernel_runs_the_same_on_a_gpu_of_another_kind_as_on_that_gpu_alone() {
     let reduce = built_in("reduce", &[("cta_count", "30")]);
     let own: Vec<Override> =
-        OTHER_KIND[1..].iter().map(|(key, value)| Override::new(key.replace("system.kinds.other.", ""), *value)).collect();
+        OTHER_GPU_KIND[1..].iter().map(|(key, value)| Override::new(key.replace("system.kinds.other.", ""), *value)).collect();
     let cold = Override::new("mem.memcpy_warms_llc", "off");
     let alone = run(&warpshard::catalogue().machine("tiny", &[own, vec![cold]].concat()).unwrap().machine, &reduce).outcome;
     let mut there = (*reduce).clone();
     there.kernels[0].info.gpu = Some(warpshard::base::GpuId(3));
     there.homes = vec![(0..u64::MAX, warpshard::base::GpuId(3))];
-    let settings = [&OTHER_KIND[..], &[("mem.memcpy_warms_llc", "off")]].concat();
+    let settings = [&OTHER_GPU_KIND[..], &[("mem.memcpy_warms_llc", "off")]].concat();
     let outcome = run(&system("4", &settings), &Arc::new(there)).outcome;
-    assert_eq!((sum(&outcome, "hub", "remote_reads"), sum(&outcome, "dram", "reads")), (0, sum(&alone, "dram", "reads")));
+    assert_eq!(
+        (counter_sum(&outcome, "hub", "remote_reads"), counter_sum(&outcome, "dram", "reads")),
+        (0, counter_sum(&alone, "dram", "reads"))
+    );
     let times = |outcome: &Outcome| [outcome.kernels[0].started, outcome.kernels[0].ended].map(Option::unwrap);
     // The system counts cycles of GPU 0 at 1000 MHz; the single machine counts cycles at 750 MHz.
     assert_eq!(times(&outcome), times(&alone).map(|cycle| cycle * 4 / 3));
@@ -162,13 +168,13 @@ fn controllers_need_sms_of_one_kind_and_recording_needs_gpus_of_one_kind() {
         Err(RunError::Config(text)) => text,
         other => panic!("{other:?}"),
     };
-    let machine = system("4", &OTHER_KIND);
+    let machine = system("4", &OTHER_GPU_KIND);
     let row = warpshard::catalogue().policies().find("static_limit").unwrap();
     let policy = (row.build)(toml::from_str("ctas = 1").unwrap()).unwrap();
     let error = refused(&machine, RunOptions { controllers: vec![policy], ..RunOptions::default() });
     assert!(error.starts_with("controller `static_limit`: the GPUs of kind `other` have SMs, a sharing or a core clock unlike"), "{error}");
     let recording =
-        Some(warpshard::stats::activity::Recording { sms: Default::default(), partitions: Default::default(), from: 0, most: 1 });
+        Some(warpshard::stats::activity::RecordingSelection { sms: Default::default(), partitions: Default::default(), from: 0, most: 1 });
     assert!(refused(&machine, RunOptions { recording, ..RunOptions::default() }).contains("only if all GPUs are of one kind"));
 }
 
@@ -207,8 +213,8 @@ fn copies_take_the_bandwidth_of_the_link_and_the_order_of_their_stream() {
         let result = run(&machine, &workload);
         check_log(&result);
         let outcome = result.outcome;
-        assert_eq!(sum(&outcome, "hub", "copied_lines"), lines + 1);
-        assert_eq!(sum(&outcome, "hub", "copies"), 2);
+        assert_eq!(counter_sum(&outcome, "hub", "copied_lines"), lines + 1);
+        assert_eq!(counter_sum(&outcome, "hub", "copies"), 2);
         let [first, second] = [0, 1].map(|kernel| &outcome.kernels[kernel]);
         assert!(second.launched > first.ended && first.ctas_done == 1);
         first.ended.unwrap() - first.started.unwrap()
@@ -257,7 +263,7 @@ proptest! {
     }
 }
 
-fn refused(settings: &[(&str, &str)]) -> String {
+fn refusal_message(settings: &[(&str, &str)]) -> String {
     let settings: Vec<Override> = settings.iter().map(|(key, value)| Override::new(*key, *value)).collect();
     warpshard::catalogue().machine("v100x2", &settings).map(|_| ()).unwrap_err().to_string()
 }
@@ -290,7 +296,7 @@ fn invalid_systems_are_refused_with_the_reason() {
         ),
     ];
     for (settings, expected) in cases {
-        let error = refused(&settings);
+        let error = refusal_message(&settings);
         assert!(error.contains(expected), "{settings:?}: {error}");
     }
 }

@@ -14,7 +14,7 @@ use warpshard::workload::{
 use crate::common::shared;
 
 /// Returns the names of the folders in `folder`, sorted.
-fn folders(folder: &Path) -> Vec<String> {
+fn folder_names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     let mut names: Vec<String> = entries.filter(|e| e.path().is_dir()).map(|e| e.file_name().into_string().unwrap()).collect();
     names.sort();
@@ -32,7 +32,7 @@ fn reference_row(trace: &str) -> Option<(u64, u64)> {
 fn instruction_counts_equal_the_references() {
     let Some(folder) = shared("sass") else { return };
     let mut compared = 0;
-    for name in folders(&folder) {
+    for name in folder_names(&folder) {
         let report = check(&folder.join(&name), &TraceOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
         let ctas: u64 = report.kernels.iter().map(|k| k.info.grid.count()).sum();
         assert_eq!(report.ctas(), ctas, "{name}");
@@ -51,7 +51,7 @@ fn instruction_counts_equal_the_references() {
 #[test]
 fn every_real_trace_loads() {
     let Some(folder) = shared("sass") else { return };
-    let names = folders(&folder);
+    let names = folder_names(&folder);
     assert_eq!(names.len(), 10);
     for name in names {
         let workload = load(&folder.join(&name), &TraceOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -61,18 +61,18 @@ fn every_real_trace_loads() {
 }
 
 /// Returns everything that an SM sees of a workload: each kernel's resources, and each warp's instructions with their addresses.
-fn executed(workload: &Workload) -> Vec<(KernelInfo, Vec<Vec<Vec<Executed>>>)> {
+fn workload_instructions(workload: &Workload) -> Vec<(KernelInfo, Vec<Vec<Vec<DecodedInstruction>>>)> {
     let kernel = |kernel: &Kernel| {
-        let ctas = (0..kernel.info.ctas()).map(|cta| cta_executed(&kernel.source.cta(CtaIndex(cta)))).collect();
+        let ctas = (0..kernel.info.ctas()).map(|cta| cta_instructions(&kernel.source.cta(CtaIndex(cta)))).collect();
         assert_eq!(kernel.source.failure(), None);
         (kernel.info.clone(), ctas)
     };
     workload.kernels.iter().map(kernel).collect()
 }
 
-type Executed = (StaticInst, u32, u32, Vec<u64>);
+type DecodedInstruction = (StaticInst, u32, u32, Vec<u64>);
 
-fn cta_executed(program: &CtaProgram) -> Vec<Vec<Executed>> {
+fn cta_instructions(program: &CtaProgram) -> Vec<Vec<DecodedInstruction>> {
     let warp = |stream: &WarpStream| {
         let mut reader = stream.read();
         let mut addresses = [0; 32];
@@ -87,7 +87,7 @@ fn cta_executed(program: &CtaProgram) -> Vec<Vec<Executed>> {
 }
 
 /// Returns options with which all CTAs are decoded on demand.
-fn streaming(threads: usize, window_bytes: usize, chunk_bytes: usize) -> TraceOptions {
+fn on_demand_options(threads: usize, window_bytes: usize, chunk_bytes: usize) -> TraceOptions {
     TraceOptions { threads, window_bytes, chunk_bytes, eager_bytes: 0, ..TraceOptions::default() }
 }
 
@@ -96,10 +96,10 @@ fn programs_do_not_depend_on_window_chunk_or_threads() {
     let Some(folder) = shared("sass") else { return };
     for name in ["bfs-rodinia-3.1-4096", "vecadd-f64-100k-turing-v5-lineinfo", "vecadd-f64-100k-turing-v1.2"] {
         let path = folder.join(name);
-        let whole = executed(&load(&path, &TraceOptions::default()).unwrap());
+        let whole = workload_instructions(&load(&path, &TraceOptions::default()).unwrap());
         for threads in [1, 3] {
             for (window, chunk) in [(1, 1 << 14), (1 << 16, 1 << 18), (1 << 30, 1 << 24)] {
-                let streamed = executed(&load(&path, &streaming(threads, window, chunk)).unwrap());
+                let streamed = workload_instructions(&load(&path, &on_demand_options(threads, window, chunk)).unwrap());
                 assert!(streamed == whole, "{name}: {threads} threads, window {window}, chunk {chunk}");
             }
         }
@@ -110,11 +110,11 @@ fn programs_do_not_depend_on_window_chunk_or_threads() {
 fn ctas_can_be_requested_out_of_order_and_repeatedly() {
     let Some(folder) = shared("sass") else { return };
     let path = folder.join("pytorch-pow-f32-hdrfix");
-    let whole = executed(&load(&path, &TraceOptions::default()).unwrap());
-    let workload = load(&path, &streaming(2, 1000, 1 << 12)).unwrap();
+    let whole = workload_instructions(&load(&path, &TraceOptions::default()).unwrap());
+    let workload = load(&path, &on_demand_options(2, 1000, 1 << 12)).unwrap();
     let source = &workload.kernels[0].source;
     for cta in [3, 0, 1, 54, 2, 20, 3, 3, 54] {
-        assert!(cta_executed(&source.cta(CtaIndex(cta))) == whole[0].1[cta as usize], "cta {cta}");
+        assert!(cta_instructions(&source.cta(CtaIndex(cta))) == whole[0].1[cta as usize], "cta {cta}");
     }
     assert_eq!(source.failure(), None);
 }
@@ -177,7 +177,7 @@ fn each_line_means_what_the_grammar_says() {
     let info = &workload.kernels[0].info;
     assert_eq!((info.name.as_str(), info.id, info.stream, info.registers), ("small", 7, StreamId(3), 16));
     assert_eq!((info.shared_base, info.local_base), (Addr(0x7f00_0000_0000), Addr(0x7f00_0200_0000)));
-    let cta = &executed(&workload)[0].1[0];
+    let cta = &workload_instructions(&workload)[0].1[0];
     let warp = &cta[0];
     let classes: Vec<OpClass> = warp.iter().map(|(inst, ..)| inst.class).collect();
     use OpClass::{Alu, Exit, Load, Store};
@@ -232,7 +232,7 @@ fn accesses_keep_their_addresses_whether_their_differences_repeat_or_not() {
     let (head, _) = text.split_once("insts = 10").unwrap();
     let text = format!("{head}insts = {}\n{lines}0090 ffffffff 0 EXIT 0 0 0 \n\n#END_TB\n\n", 2 * chosen.len() + 1);
     let workload = load_text(&text, &TraceOptions::default()).unwrap();
-    let warp = &executed(&workload)[0].1[0][0];
+    let warp = &workload_instructions(&workload)[0].1[0][0];
     let read: Vec<Vec<u64>> = warp.iter().filter(|(inst, ..)| inst.class == OpClass::Load).map(|access| access.3.clone()).collect();
     assert_eq!(read, expected);
 }
@@ -240,7 +240,7 @@ fn accesses_keep_their_addresses_whether_their_differences_repeat_or_not() {
 #[test]
 fn compressed_files_hold_the_same_programs() {
     let text = small_kernel(3, 2);
-    let plain = executed(&load_text(&text, &TraceOptions::default()).unwrap());
+    let plain = workload_instructions(&load_text(&text, &TraceOptions::default()).unwrap());
     let folder = tempfile::tempdir().unwrap();
     let list = folder.path().join("kernelslist.g");
     // The list names kernel-1.traceg, but only the compressed file exists.
@@ -264,7 +264,7 @@ fn compressed_files_hold_the_same_programs() {
         drop(file);
         for threads in [1, 2] {
             let workload = load(folder.path(), &TraceOptions { threads, ..TraceOptions::default() }).unwrap();
-            assert!(executed(&workload) == plain, "{suffix}, {threads} threads");
+            assert!(workload_instructions(&workload) == plain, "{suffix}, {threads} threads");
             assert_eq!(workload.commands.len(), 2);
             assert!(workload.notes[0].0.starts_with("lines of the kernel list"));
         }
@@ -281,7 +281,7 @@ fn compressed_files_hold_the_same_programs() {
 fn a_written_kernel_reads_back_unchanged() {
     let workload = load_text(&small_kernel(3, 2).replace(" 0 0 2 \n", " 0 0 0 \n"), &TraceOptions::default()).unwrap();
     let kernel = &workload.kernels[0];
-    let before = executed(&workload);
+    let before = workload_instructions(&workload);
     let code = kernel.source.cta(CtaIndex(0)).code.to_vec();
     let mnemonics = [
         "MOV",
@@ -303,14 +303,14 @@ fn a_written_kernel_reads_back_unchanged() {
     assert!(written.contains("0070 ffffffff 0 RED.E.ADD.STRONG.GPU 2 R2 R9 4 1 0x2000 0 \n"), "{written}");
     assert!(written.contains("0080 00000011 0 STS 2 R2 R9 4 2 0x10 4 \n"), "{written}");
     let again = load_text(&written, &TraceOptions::default()).unwrap();
-    assert!(executed(&again) == before);
+    assert!(workload_instructions(&again) == before);
 }
 
 #[test]
 fn a_missing_final_newline_is_accepted() {
     let text = small_kernel(2, 1);
     let workload = load_text(text.trim_end(), &TraceOptions::default()).unwrap();
-    assert_eq!(executed(&workload), executed(&load_text(&text, &TraceOptions::default()).unwrap()));
+    assert_eq!(workload_instructions(&workload), workload_instructions(&load_text(&text, &TraceOptions::default()).unwrap()));
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn a_failure_later_in_the_stream_is_reported_when_its_cta_is_requested() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kernel-1.traceg");
     std::fs::write(&path, broken).unwrap();
-    for options in [streaming(1, 1, 100), streaming(2, 1 << 20, 1 << 20)] {
+    for options in [on_demand_options(1, 1, 100), on_demand_options(2, 1 << 20, 1 << 20)] {
         let workload = load(&path, &options).unwrap();
         let source = &workload.kernels[0].source;
         assert_eq!(source.cta(CtaIndex(0)).warps[0].len(), 10);
@@ -340,10 +340,10 @@ fn notes_of_later_decoding_are_found_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kernel-1.traceg");
     std::fs::write(&path, text).unwrap();
-    let options = TraceOptions { lenient: true, ..streaming(1, 1, 64) };
+    let options = TraceOptions { lenient: true, ..on_demand_options(1, 1, 64) };
     let workload = load(&path, &options).unwrap();
     assert_eq!(workload.notes, []);
-    executed(&workload);
+    workload_instructions(&workload);
     let counts: Vec<u64> = workload.all_notes().iter().map(|&(_, times)| times).collect();
     // Each of the three notes (gaps, LDGSTS, FOO) occurs once per warp in six warps.
     assert_eq!(counts, [6, 6, 6]);

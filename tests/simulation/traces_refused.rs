@@ -8,7 +8,7 @@ use warpshard::trace::{TraceOptions, check, load};
 
 use crate::common::shared;
 
-const LENIENT: fn() -> TraceOptions = || TraceOptions { lenient: true, ..TraceOptions::default() };
+const LENIENT_OPTIONS: fn() -> TraceOptions = || TraceOptions { lenient: true, ..TraceOptions::default() };
 
 /// Returns a folder of the shared broken traces, if they are available.
 fn broken_reference_trace(name: &str) -> Option<PathBuf> {
@@ -23,7 +23,7 @@ fn refusal(path: &Path, options: &TraceOptions) -> String {
 }
 
 /// Writes a trace of files, given by name and content, into a new folder.
-fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+fn write_folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         std::fs::write(folder.path().join(name), text).unwrap();
@@ -32,12 +32,12 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 /// Returns the message with which a kernel's text is refused.
-fn refused(text: &str) -> String {
-    let folder = folder(&[("kernelslist.g", "kernel-1.traceg\n"), ("kernel-1.traceg", text)]);
+fn refusal_message(text: &str) -> String {
+    let folder = write_folder(&[("kernelslist.g", "kernel-1.traceg\n"), ("kernel-1.traceg", text)]);
     refusal(folder.path(), &TraceOptions::default())
 }
 
-const HEADER: &str = "-kernel name = k
+const TRACE_HEADER: &str = "-kernel name = k
 -kernel id = 1
 -grid dim = (2,1,1)
 -block dim = (64,1,1)
@@ -47,7 +47,7 @@ const HEADER: &str = "-kernel name = k
 -accelsim tracer version = 4
 
 ";
-const CTA: &str = "#BEGIN_TB
+const CTA_TEXT: &str = "#BEGIN_TB
 thread block = 0,0,0
 warp = 0
 insts = 2
@@ -60,14 +60,14 @@ insts = 1
 ";
 
 fn complete_trace() -> String {
-    format!("{HEADER}{CTA}{CTA}")
+    format!("{TRACE_HEADER}{CTA_TEXT}{CTA_TEXT}")
 }
 
 #[test]
 fn every_broken_reference_trace_is_refused_with_a_helpful_message() {
     let Some(all) = broken_reference_trace("") else { return };
     let mut seen = 0;
-    for (name, message) in MESSAGES {
+    for (name, message) in EXPECTED_MESSAGES {
         let Some(path) = broken_reference_trace(name) else { return };
         assert_eq!(refusal(&path, &TraceOptions::default()), *message, "{name}");
         seen += 1;
@@ -80,7 +80,7 @@ fn every_broken_reference_trace_is_refused_with_a_helpful_message() {
     assert_eq!(std::fs::read_dir(all).unwrap().count(), seen + 1, "a broken trace is not tested");
 }
 
-const MESSAGES: &[(&str, &str)] = &[
+const EXPECTED_MESSAGES: &[(&str, &str)] = &[
     (
         "bad-address",
         "error: kernel-1.traceg:35: an address cannot be read
@@ -167,7 +167,7 @@ error: kernel-1.traceg:7: no opcode table has this binary version
 #[test]
 fn leniency_guesses_the_isa_and_the_registers_with_a_note() {
     let Some(path) = broken_reference_trace("header-rubbish") else { return };
-    let workload = load(&path, &LENIENT()).unwrap();
+    let workload = load(&path, &LENIENT_OPTIONS()).unwrap();
     assert_eq!(workload.kernels[0].info.registers, 18);
     let notes: Vec<&str> = workload.notes.iter().map(|(note, _)| note.as_str()).collect();
     assert_eq!(
@@ -182,13 +182,13 @@ fn leniency_guesses_the_isa_and_the_registers_with_a_note() {
 #[test]
 fn leniency_counts_unknown_opcodes_and_runs_them_as_alu_operations() {
     let Some(path) = broken_reference_trace("unknown-opcode") else { return };
-    let workload = load(&path, &LENIENT()).unwrap();
+    let workload = load(&path, &LENIENT_OPTIONS()).unwrap();
     let note = "the opcode FROBNICATE is unknown in binary version 70 and runs as an ALU operation".to_string();
     assert_eq!(workload.notes, [(note, 1)]);
     // Every execution counts; here each of the four warps executes one.
-    let text = format!("{HEADER}{CTA}{CTA}").replace("0 EXIT", "0 FOO.BAR");
-    let folder = folder(&[("kernel-1.traceg", &text)]);
-    let report = check(&folder.path().join("kernel-1.traceg"), &LENIENT()).unwrap();
+    let text = format!("{TRACE_HEADER}{CTA_TEXT}{CTA_TEXT}").replace("0 EXIT", "0 FOO.BAR");
+    let folder = write_folder(&[("kernel-1.traceg", &text)]);
+    let report = check(&folder.path().join("kernel-1.traceg"), &LENIENT_OPTIONS()).unwrap();
     assert_eq!(report.notes[0].1, 4);
 }
 
@@ -196,13 +196,13 @@ fn leniency_counts_unknown_opcodes_and_runs_them_as_alu_operations() {
 fn leniency_does_not_guess_instructions() {
     for name in ["bad-address", "cut-in-warp", "mask-without-addresses", "wrong-count", "too-big-cta", "empty", "not-a-trace"] {
         let Some(path) = broken_reference_trace(name) else { return };
-        load(&path, &LENIENT()).expect_err(name);
+        load(&path, &LENIENT_OPTIONS()).expect_err(name);
     }
 }
 
 #[test]
 fn a_whole_trace_is_accepted() {
-    let folder = folder(&[("kernelslist.g", "kernel-1.traceg\n"), ("kernel-1.traceg", &complete_trace())]);
+    let folder = write_folder(&[("kernelslist.g", "kernel-1.traceg\n"), ("kernel-1.traceg", &complete_trace())]);
     let report = check(folder.path(), &TraceOptions::default()).unwrap();
     assert_eq!((report.ctas(), report.warp_instructions(), report.notes.len()), (2, 6, 0));
 }
@@ -272,7 +272,7 @@ error: kernel-1.traceg:9: the header has no line `-nregs = ...`
         ),
     ];
     for (text, message) in cases {
-        assert_eq!(refused(&text), message);
+        assert_eq!(refusal_message(&text), message);
     }
 }
 
@@ -329,13 +329,13 @@ fn instructions_that_cannot_be_read_are_refused() {
         ),
     ];
     for (from, to, message) in cases {
-        assert_eq!(refused(&complete_trace().replacen(from, to, 1)), message);
+        assert_eq!(refusal_message(&complete_trace().replacen(from, to, 1)), message);
     }
 }
 
 #[test]
 fn lists_without_kernels_and_folders_without_lists_are_refused() {
-    let empty = folder(&[("kernelslist.g", "")]);
+    let empty = write_folder(&[("kernelslist.g", "")]);
     assert_eq!(
         refusal(empty.path(), &TraceOptions::default()),
         "error: kernelslist.g: the kernel list names no kernel
@@ -343,7 +343,7 @@ fn lists_without_kernels_and_folders_without_lists_are_refused() {
   expected: at least one line with the file name of a kernel, as in kernel-1.traceg
   help: give a kernelslist.g of the Accel-Sim tracer, or a .traceg file"
     );
-    let none = folder(&[]);
+    let none = write_folder(&[]);
     let message = refusal(none.path(), &TraceOptions::default()).replace(&none.path().display().to_string(), "FOLDER");
     assert_eq!(
         message,
@@ -352,7 +352,7 @@ fn lists_without_kernels_and_folders_without_lists_are_refused() {
   expected: `kernelslist.g`, as the tracer's post-traces-processing tool writes it
   help: give the folder of the list, the list itself or one .traceg file"
     );
-    let bad_copy = folder(&[("kernelslist.g", "MemcpyHtoD,0xzz,4\nkernel-1.traceg\n")]);
+    let bad_copy = write_folder(&[("kernelslist.g", "MemcpyHtoD,0xzz,4\nkernel-1.traceg\n")]);
     assert_eq!(
         refusal(bad_copy.path(), &TraceOptions::default()),
         "error: kernelslist.g:1: the copy cannot be read
@@ -373,7 +373,7 @@ fn lists_without_kernels_and_folders_without_lists_are_refused() {
 /// A list with too many kernels or copies is refused by its length, before its files are opened.
 #[test]
 fn a_list_of_two_million_kernels_or_copies_is_refused_at_once() {
-    let folder = folder(&[("kernel-1.traceg", &complete_trace())]);
+    let folder = write_folder(&[("kernel-1.traceg", &complete_trace())]);
     let list = folder.path().join("kernelslist.g");
     std::fs::write(&list, "kernel-missing.traceg\n".repeat(2_000_000)).unwrap();
     let message = refusal(folder.path(), &TraceOptions::default());
@@ -389,7 +389,7 @@ fn a_list_of_two_million_kernels_or_copies_is_refused_at_once() {
 /// A CTA without `#END_TB` is read only up to its declared number of instructions; a compressed one could otherwise fill the memory.
 #[test]
 fn a_cta_without_an_end_is_refused_at_its_declared_length() {
-    let begun = format!("{HEADER}#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\ninsts = 2\n");
+    let begun = format!("{TRACE_HEADER}#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\ninsts = 2\n");
     let line = "0000 ffffffff 1 R1 MOV 1 R2 0 \n";
     let endless: [(&str, String, &str); 4] = [
         ("more instructions than promised", line.repeat(1 << 20), "of 2 instructions in 1 warps"),
@@ -411,11 +411,11 @@ fn a_cta_without_an_end_is_refused_at_its_declared_length() {
 
 #[test]
 fn control_characters_are_shown_as_escapes_in_messages_and_notes() {
-    let named = folder(&[("kernelslist.g", "kernel-\u{1b}[2J.traceg\n")]);
+    let named = write_folder(&[("kernelslist.g", "kernel-\u{1b}[2J.traceg\n")]);
     let message = refusal(named.path(), &TraceOptions::default());
     assert!(message.contains("found: `kernel-\\u{1b}[2J.traceg`"), "{message}");
     let text = complete_trace().replace("-kernel id = 1", "-\u{1b}[2J = 1");
-    let folder = folder(&[("kernelslist.g", "kernel-1.traceg\n"), ("kernel-1.traceg", &text)]);
+    let folder = write_folder(&[("kernelslist.g", "kernel-1.traceg\n"), ("kernel-1.traceg", &text)]);
     let workload = load(folder.path(), &TraceOptions::default()).unwrap();
     assert!(workload.notes.iter().all(|(note, _)| !note.contains(char::is_control)), "{:?}", workload.notes);
     assert!(workload.notes.iter().any(|(note, _)| note.contains("-\\u{1b}[2J")), "{:?}", workload.notes);
@@ -423,11 +423,11 @@ fn control_characters_are_shown_as_escapes_in_messages_and_notes() {
 
 #[test]
 fn files_that_cannot_be_decompressed_or_read_are_refused() {
-    let corrupt = folder(&[("kernelslist.g", "kernel-1.traceg\n"), ("kernel-1.traceg.xz", "this is no xz stream")]);
+    let corrupt = write_folder(&[("kernelslist.g", "kernel-1.traceg\n"), ("kernel-1.traceg.xz", "this is no xz stream")]);
     let message = refusal(corrupt.path(), &TraceOptions::default());
     assert!(message.starts_with("error: kernel-1.traceg.xz: the file cannot be read\n  found: "), "{message}");
     assert!(message.ends_with("check its permissions, and with `xz -t`, `gzip -t` or `zstd -t` whether it is intact"), "{message}");
-    let nested = folder(&[("kernelslist.g", "kernel-1.traceg\n")]);
+    let nested = write_folder(&[("kernelslist.g", "kernel-1.traceg\n")]);
     std::fs::create_dir(nested.path().join("kernel-1.traceg")).unwrap();
     let message = refusal(nested.path(), &TraceOptions::default());
     assert!(message.contains("kernel-1.traceg: the file cannot be read\n  found: it is a folder, expected a regular file"), "{message}");
@@ -435,9 +435,9 @@ fn files_that_cannot_be_decompressed_or_read_are_refused() {
 
 #[test]
 fn a_raw_trace_is_refused_until_it_is_grouped() {
-    let raw = format!("{HEADER}#traces format = x\n\n0 0 0 0 0000 ffffffff 1 R1 MOV 0 0 \n");
+    let raw = format!("{TRACE_HEADER}#traces format = x\n\n0 0 0 0 0000 ffffffff 1 R1 MOV 0 0 \n");
     assert_eq!(
-        refused(&raw),
+        refusal_message(&raw),
         "error: kernel-1.traceg:12: instructions are outside of a CTA's block
   found: `0 0 0 0 0000 ffffffff 1 R1 MOV 0 0`
   expected: `#BEGIN_TB`, which opens cta 0

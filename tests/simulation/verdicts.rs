@@ -13,27 +13,27 @@ use warpshard::workload::Workload;
 use super::common::machine;
 
 /// Text of a kernel model whose parameters add faults.
-const PLANTED: &str = include_str!("../data/planted.toml");
+const PLANTED_MODEL: &str = include_str!("../data/planted.toml");
 
 /// Keys of the machine, and parameters of the model with the prefix `workload.`.
-type Settings = &'static [(&'static str, &'static str)];
+type PlantedSettings = &'static [(&'static str, &'static str)];
 
 /// A fault: its limiter, and the settings that remove it.
-type Fault = (Limiter, Settings);
+type Fault = (Limiter, PlantedSettings);
 
 /// Runs the planted kernel; returns its cycles and the verdict. If a key occurs twice, the later value is used.
-fn run(settings: &[Settings]) -> (u64, Verdict) {
+fn run(settings: &[PlantedSettings]) -> (u64, Verdict) {
     let mut values: BTreeMap<&str, &str> = BTreeMap::new();
     values.extend(settings.iter().copied().flatten().copied());
     let (of_model, of_machine): (Vec<_>, Vec<_>) = values.into_iter().partition(|(key, _)| key.starts_with("workload."));
     let parameter = |(key, value): (&str, &str)| (key.trim_start_matches("workload.").to_owned(), value.to_owned());
     let parameters: Vec<(String, String)> = of_model.into_iter().map(parameter).collect();
-    let workload = Model::from_text("planted.toml", PLANTED, 1, &parameters).unwrap_or_else(|error| panic!("{error}")).workload();
-    judged(&machine("tiny", &of_machine), workload)
+    let workload = Model::from_text("planted.toml", PLANTED_MODEL, 1, &parameters).unwrap_or_else(|error| panic!("{error}")).workload();
+    judge_workload(&machine("tiny", &of_machine), workload)
 }
 
 /// Returns the cycles of the first kernel of a workload, and the verdict on it.
-pub(super) fn judged(machine: &Machine, workload: Workload) -> (u64, Verdict) {
+pub(super) fn judge_workload(machine: &Machine, workload: Workload) -> (u64, Verdict) {
     let facts = RunFacts { launches: warpshard::chip::launches(machine, &workload), ..RunFacts::of(machine, "planted", 1) };
     let outcome = simulate(machine, &Arc::new(workload), RunOptions::default()).unwrap_or_else(|error| panic!("{error}")).outcome;
     let kernel = &outcome.kernels[0];
@@ -41,7 +41,7 @@ pub(super) fn judged(machine: &Machine, workload: Workload) -> (u64, Verdict) {
 }
 
 /// Runs the kernel with both faults and without each; the first fault costs more cycles.
-fn check_larger_fault(name: &str, both: Settings, [larger, smaller]: [Fault; 2]) {
+fn check_larger_fault(name: &str, both: PlantedSettings, [larger, smaller]: [Fault; 2]) {
     let (cycles, verdict) = run(&[both]);
     let [without_larger, without_smaller] = [larger.1, smaller.1].map(|removed| run(&[both, removed]).0);
     let charges: Vec<(Limiter, f64)> = verdict.charges.iter().map(|charge| (charge.limiter, charge.share)).collect();
@@ -56,7 +56,7 @@ fn check_larger_fault(name: &str, both: Settings, [larger, smaller]: [Fault; 2])
 }
 
 /// Overrides for an L1 that tracks many misses, so that the levels behind it reach their limits before it is full.
-const MISSES: [(&str, &str); 6] = [
+const MANY_MISSES_OVERRIDES: [(&str, &str); 6] = [
     ("gpu.sm.l1.cache.mshrs", "64"),
     ("gpu.sm.l1.cache.mshr_merge", "16"),
     ("gpu.sm.l1.cache.miss_queue", "64"),
@@ -66,15 +66,15 @@ const MISSES: [(&str, &str); 6] = [
 ];
 
 /// Settings that remove faults: a fast DRAM (`FAST_DRAM`), no dependent arithmetic (`NO_CHAIN`), no bank conflicts, coalesced accesses.
-const FAST_DRAM: Settings = &[("clocks.dram", "2000 MHz")];
-const NO_CHAIN: Settings = &[("workload.chain", "0")];
-const NO_CONFLICTS: Settings = &[("workload.bank", "1")];
-const COALESCED: Settings = &[("workload.stride", "1")];
+const FAST_DRAM: PlantedSettings = &[("clocks.dram", "2000 MHz")];
+const NO_CHAIN: PlantedSettings = &[("workload.chain", "0")];
+const NO_CONFLICTS: PlantedSettings = &[("workload.bank", "1")];
+const COALESCED_ACCESSES: PlantedSettings = &[("workload.stride", "1")];
 
-/// Expands to `MISSES` with further settings.
+/// Expands to `MANY_MISSES_OVERRIDES` with further settings.
 macro_rules! with_misses {
     ($($key:literal = $value:literal),+ $(,)?) => {
-        const { &[MISSES[0], MISSES[1], MISSES[2], MISSES[3], MISSES[4], MISSES[5], $(($key, $value)),+] }
+        const { &[MANY_MISSES_OVERRIDES[0], MANY_MISSES_OVERRIDES[1], MANY_MISSES_OVERRIDES[2], MANY_MISSES_OVERRIDES[3], MANY_MISSES_OVERRIDES[4], MANY_MISSES_OVERRIDES[5], $(($key, $value)),+] }
     };
 }
 
@@ -83,12 +83,12 @@ fn of_two_faults_in_the_sm_the_larger_one_is_named() {
     check_larger_fault(
         "addresses far apart, and bank conflicts",
         &[("workload.loads", "2"), ("workload.stride", "8"), ("workload.n", "1024"), ("workload.tiles", "1"), ("workload.bank", "2")],
-        [(Limiter::L1, COALESCED), (Limiter::SharedMemory, NO_CONFLICTS)],
+        [(Limiter::L1, COALESCED_ACCESSES), (Limiter::SharedMemory, NO_CONFLICTS)],
     );
     check_larger_fault(
         "bank conflicts, and addresses far apart",
         &[("workload.loads", "1"), ("workload.stride", "4"), ("workload.n", "1024"), ("workload.tiles", "4"), ("workload.bank", "16")],
-        [(Limiter::SharedMemory, NO_CONFLICTS), (Limiter::L1, COALESCED)],
+        [(Limiter::SharedMemory, NO_CONFLICTS), (Limiter::L1, COALESCED_ACCESSES)],
     );
     check_larger_fault(
         "divergence, and special functions",

@@ -7,10 +7,10 @@ use warpshard_lab::error::TaskError;
 use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::reference::References;
 use warpshard_lab::statistics::{error_percent, log_correlation};
-use warpshard_lab::verdict::of_magnitudes;
-use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_lab::verdict::magnitude_headline;
+use warpshard_report::plot::{Plot, PlotForm, Series};
 
-use super::bench::Origin;
+use super::bench::TraceOrigin;
 use super::reference::{AccelSimResults, ReferenceRow, SkippedTraces};
 use super::{TraceRun, Traces};
 
@@ -24,7 +24,7 @@ pub fn configuration_of(machine: &str) -> &'static str {
 }
 
 /// Reference results and our result for one trace.
-struct Row {
+struct TraceRow {
     reference: ReferenceRow,
     /// Our run; `Ok(None)` if the recorded trace is missing.
     ours: Result<Option<TraceRun>, TaskError>,
@@ -36,18 +36,18 @@ struct Row {
 /// Fails if the reference cannot be read, or no trace ran.
 pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) -> Result<StudyOutput, StudyError> {
     let AccelSimResults { rows, failed } = crate::accel_sim_results(references, configuration).map_err(StudyError::reference)?;
-    let rows: Vec<Row> = rows
+    let rows: Vec<TraceRow> = rows
         .into_par_iter()
         .map(|row| {
             let folder = crate::trace_folder(references, &traces.cache, &row.trace);
             let ours = folder.and_then(|folder| folder.map(|folder| traces.run(&folder, 1, &[])).transpose());
-            Row { reference: row, ours }
+            TraceRow { reference: row, ours }
         })
         .collect();
     let mut left_out = SkippedTraces::default();
-    rows.iter().filter(|row| matches!(row.ours, Ok(None))).for_each(|row| left_out.add(&row.reference.trace));
+    rows.iter().filter(|row| matches!(row.ours, Ok(None))).for_each(|row| left_out.add_missing(&row.reference.trace));
     let compared = rows.iter().filter(|row| matches!(row.ours, Ok(Some(_)))).count();
-    let of = left_out.of(compared);
+    let of = left_out.missing_suffix(compared);
     let title = format!("net cycles on {} and on Accel-Sim's {configuration}: {compared}{of} traces", traces.machine);
     let mut output = StudyOutput::new("accel-sim", title);
     if let Some((_, own)) = IMPORTED_CONFIGURATIONS.iter().find(|(name, own)| *name == configuration && *own != traces.machine)
@@ -79,8 +79,8 @@ pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) ->
         "DRAM wr",
         "ref",
     ]);
-    let (mut errors, mut points, mut worst_of) = (Vec::new(), Vec::new(), Worst::default());
-    for Row { reference: theirs, ours } in &rows {
+    let (mut errors, mut points, mut worst_of) = (Vec::new(), Vec::new(), LargestDifferences::default());
+    for TraceRow { reference: theirs, ours } in &rows {
         let ours = match ours {
             Ok(Some(ours)) => ours,
             Ok(None) => continue,
@@ -103,14 +103,14 @@ pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) ->
         ];
         let mut cells = vec![
             theirs.trace.clone(),
-            Origin::of(&theirs.trace).to_string(),
+            TraceOrigin::from_name(&theirs.trace).to_string(),
             ours.net_cycles.to_string(),
             theirs.net_cycles.to_string(),
             error.map_or_else(|| "-".into(), |error| format!("{error:+.1}")),
         ];
         cells.extend(pairs.iter().flat_map(|(ours, theirs)| [ours.to_string(), theirs.to_string()]));
         output.row(cells);
-        worst_of.update(ours, theirs);
+        worst_of.update_largest(ours, theirs);
         if ours.warp_instructions != theirs.warp_instructions || ours.thread_instructions != theirs.thread_instructions {
             output.note(format!("{}: instruction counts differ from the reference's", theirs.trace));
         }
@@ -118,12 +118,12 @@ pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) ->
     for trace in failed {
         output.note(format!("{trace}: the reference failed to run it"));
     }
-    left_out.note(references, &mut output);
+    left_out.note_missing(references, &mut output);
     if errors.is_empty() {
         return Err(StudyError::Nothing("no trace ran".into()));
     }
     let worst = errors.iter().fold(0.0f64, |worst, error| worst.max(error.abs()));
-    output.headline("mean absolute error of net cycles, %", &of_magnitudes(&errors, None));
+    output.headline("mean absolute error of net cycles, %", &magnitude_headline(&errors, None));
     output.figure("largest error of net cycles, %", worst);
     output.figure("traces compared", errors.len() as f64);
     if let Some(correlation) = log_correlation(&points) {
@@ -136,7 +136,7 @@ pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) ->
         title: format!("Net cycles: {} against {configuration}", traces.machine),
         x: "reference, cycles".into(),
         y: "warpshard, cycles".into(),
-        form: Form::Scatter,
+        form: PlotForm::Scatter,
         series: vec![Series { name: "one trace".into(), points }],
     });
     Ok(output)
@@ -144,7 +144,7 @@ pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) ->
 
 /// Largest differences per counter, over the traces with at least [`MIN_ACCESSES`] accesses in the reference.
 #[derive(Debug, Default)]
-struct Worst {
+struct LargestDifferences {
     l1: f64,
     llc: f64,
     dram: f64,
@@ -153,8 +153,8 @@ struct Worst {
 /// Accesses that the reference must count before a rate is compared.
 const MIN_ACCESSES: u64 = 1000;
 
-impl Worst {
-    fn update(&mut self, ours: &TraceRun, theirs: &ReferenceRow) {
+impl LargestDifferences {
+    fn update_largest(&mut self, ours: &TraceRun, theirs: &ReferenceRow) {
         let points = |a: (u64, u64), b: (u64, u64)| {
             let rate = |(accesses, misses): (u64, u64)| 100.0 * misses as f64 / accesses.max(1) as f64;
             if b.0 < MIN_ACCESSES { 0.0 } else { (rate(a) - rate(b)).abs() }

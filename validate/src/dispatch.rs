@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::reference::References;
 use warpshard_lab::statistics::error_percent;
-use warpshard_lab::verdict::of_magnitudes;
+use warpshard_lab::verdict::magnitude_headline;
 
 use super::Traces;
 use super::reference::SkippedTraces;
@@ -37,7 +37,7 @@ pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) ->
     output.columns(&["trace", "net cycles", "in one cycle", "difference %"]);
     let (mut errors, mut left_out) = (Vec::new(), SkippedTraces::default());
     for (trace, runs) in rows {
-        let Some((ahead, base)) = left_out.found(&trace, runs, &mut output) else { continue };
+        let Some((ahead, base)) = left_out.unwrap_or_skip(&trace, runs, &mut output) else { continue };
         let error = error_percent(ahead.net_cycles, base.net_cycles);
         errors.extend(error);
         let error = error.map_or_else(|| "-".into(), |error| format!("{error:+.2}"));
@@ -46,9 +46,9 @@ pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) ->
     if errors.is_empty() {
         return Err(StudyError::Nothing("no trace ran".into()));
     }
-    left_out.note(references, &mut output);
+    left_out.note_missing(references, &mut output);
     output.figure("traces", errors.len() as f64);
-    output.headline("mean absolute difference, %", &of_magnitudes(&errors, None));
+    output.headline("mean absolute difference, %", &magnitude_headline(&errors, None));
     output.figure("largest difference, %", errors.iter().fold(0.0f64, |worst, error| worst.max(error.abs())));
     Ok(output)
 }

@@ -13,28 +13,28 @@ use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::published::{Published, read as read_published};
 use warpshard_lab::reference::References;
 use warpshard_lab::verdict::Verdict;
-use warpshard_mem::dram::control::Policy;
+use warpshard_mem::dram::control::ControllerPolicy;
 use warpshard_mem::dram::standard::Standard;
-use warpshard_report::plot::{Form, Plot, Series};
-use warpshard_rig::Pattern;
-use warpshard_rig::dram::{Options, Outcome, run as run_point};
+use warpshard_report::plot::{Plot, PlotForm, Series};
+use warpshard_rig::AccessPattern;
+use warpshard_rig::dram::{DramOptions, DramOutcome, run as run_point};
 
-use super::reference::Measured;
+use super::reference::MeasuredTable;
 
 /// One measured point of a reference simulator.
 #[derive(Clone, Debug)]
-struct Point {
+struct DramPoint {
     simulator: String,
     device: String,
-    options: Options,
+    options: DramOptions,
     achieved: f64,
     latency: f64,
     hits: f64,
 }
 
-impl Point {
+impl DramPoint {
     /// Returns the name of the sweep that the point belongs to.
-    fn sweep(&self) -> String {
+    fn sweep_name(&self) -> String {
         let refresh = if self.options.policy.refresh { "ref" } else { "noref" };
         let writes = self.options.writes;
         format!("{} {} {refresh} {} {writes:.1}", self.simulator, self.device, self.options.pattern.name())
@@ -42,7 +42,7 @@ impl Point {
 }
 
 /// Our errors at a point.
-struct Errors {
+struct PointErrors {
     /// Error of the achieved bandwidth, in percent.
     bandwidth: f64,
     /// Error of the mean read latency in the controller, in percent; `None` without reads.
@@ -51,8 +51,8 @@ struct Errors {
     hits: f64,
 }
 
-impl Errors {
-    fn of(point: &Point, ours: &Outcome) -> Self {
+impl PointErrors {
+    fn compare(point: &DramPoint, ours: &DramOutcome) -> Self {
         let percent = |ours: f64, theirs: f64| (ours / theirs - 1.0) * 100.0;
         Self {
             bandwidth: percent(ours.achieved, point.achieved),
@@ -75,7 +75,7 @@ fn published() -> Published<DramReference, ()> {
 
 /// Returns `true` for each of bandwidth, latency and row hits that is outside its band; `most` is the greatest bandwidth of the point's
 /// sweep.
-fn outside_bands(bands: &Published<DramReference, ()>, point: &Point, ours: &Outcome, most: f64) -> [bool; 3] {
+fn outside_bands(bands: &Published<DramReference, ()>, point: &DramPoint, ours: &DramOutcome, most: f64) -> [bool; 3] {
     let latency = if point.achieved <= bands.own.near_saturation * most { "latency" } else { "latency_near_saturation" };
     let outside = |band: &str, theirs: f64, ours: f64| bands.band(band).around(theirs).grade(Some(ours)) != Verdict::Holds;
     [
@@ -91,13 +91,13 @@ fn outside_bands(bands: &Published<DramReference, ()>, point: &Point, ours: &Out
 /// Fails if the reference cannot be read.
 pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     let mut points = Vec::new();
-    for measured in [Measured::Ramulator2, Measured::DramSim3] {
-        points.extend(read(references, measured).map_err(StudyError::reference)?);
+    for measured in [MeasuredTable::Ramulator2, MeasuredTable::DramSim3] {
+        points.extend(read_reference(references, measured).map_err(StudyError::reference)?);
     }
-    let outcomes: Vec<Outcome> = points.par_iter().map(|point| run_point(&point.options)).collect();
+    let outcomes: Vec<DramOutcome> = points.par_iter().map(|point| run_point(&point.options)).collect();
     let mut saturated: BTreeMap<String, f64> = BTreeMap::new();
     for point in &points {
-        let most = saturated.entry(point.sweep()).or_default();
+        let most = saturated.entry(point.sweep_name()).or_default();
         *most = most.max(point.achieved);
     }
     let mut output = StudyOutput::new("dram", "a DRAM channel, compared with Ramulator 2 and DRAMsim3".into());
@@ -123,8 +123,8 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     let mut worst: BTreeMap<String, [f64; 3]> = BTreeMap::new();
     let (mut compared, mut scatter) = (0u32, Vec::new());
     for (point, ours) in points.iter().zip(&outcomes) {
-        let sweep = point.sweep();
-        let errors = Errors::of(point, ours);
+        let sweep = point.sweep_name();
+        let errors = PointErrors::compare(point, ours);
         let magnitudes = [errors.bandwidth.abs(), errors.latency.unwrap_or(0.0).abs(), errors.hits.abs()];
         let misses = outside_bands(&bands, point, ours, saturated[&sweep]);
         let graded = point.simulator == "ramulator2";
@@ -152,11 +152,11 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
             errors.latency.map_or_else(|| "-".into(), |error| format!("{error:+.2}")),
             format!("{:.4}", ours.row_hit_rate()),
             format!("{:.4}", point.hits),
-            if graded { named(misses) } else { "-".into() },
+            if graded { name_measures(misses) } else { "-".into() },
         ]);
     }
     output.figure("points of Ramulator 2 compared", f64::from(compared));
-    for (what, count) in MEASURES.iter().zip(outside) {
+    for (what, count) in GRADED_MEASURES.iter().zip(outside) {
         output.figure(&format!("points outside the band of {what}"), f64::from(count));
     }
     let band = |name: &str| bands.band(name).around(100.0).band();
@@ -174,32 +174,32 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
         title: "Mean read latency in the controller".into(),
         x: "reference, cycles".into(),
         y: "warpshard, cycles".into(),
-        form: Form::Scatter,
+        form: PlotForm::Scatter,
         series: vec![Series { name: "one point".into(), points: scatter }],
     });
     Ok(output)
 }
 
 /// Graded measures of a point.
-const MEASURES: [&str; 3] = ["bandwidth", "latency", "row hits"];
+const GRADED_MEASURES: [&str; 3] = ["bandwidth", "latency", "row hits"];
 
 /// Names the measures that are outside their bands.
-fn named(outside: [bool; 3]) -> String {
-    MEASURES.iter().zip(outside).filter(|(_, outside)| *outside).map(|(name, _)| *name).collect::<Vec<_>>().join("+")
+fn name_measures(outside: [bool; 3]) -> String {
+    GRADED_MEASURES.iter().zip(outside).filter(|(_, outside)| *outside).map(|(name, _)| *name).collect::<Vec<_>>().join("+")
 }
 
 /// Returns our standard and policy for a device of the reference.
-fn device(simulator: &str, device: &str) -> Option<(&'static Standard, Policy)> {
+fn device_and_policy(simulator: &str, device: &str) -> Option<(&'static Standard, ControllerPolicy)> {
     let (name, policy) = match (simulator, device) {
-        ("ramulator2", "gddr6") => ("gddr6-14g", Policy::RAMULATOR2),
-        ("ramulator2", "hbm2") => ("hbm2-2000", Policy::RAMULATOR2),
-        ("dramsim3", "gddr5") => ("gddr5-6g", Policy::DRAMSIM3),
+        ("ramulator2", "gddr6") => ("gddr6-14g", ControllerPolicy::RAMULATOR2),
+        ("ramulator2", "hbm2") => ("hbm2-2000", ControllerPolicy::RAMULATOR2),
+        ("dramsim3", "gddr5") => ("gddr5-6g", ControllerPolicy::DRAMSIM3),
         _ => return None,
     };
     Standard::named(name).map(|standard| (standard, policy))
 }
 
-fn read(references: &References, measured: Measured) -> Result<Vec<Point>, TaskError> {
+fn read_reference(references: &References, measured: MeasuredTable) -> Result<Vec<DramPoint>, TaskError> {
     let columns = [
         "sim",
         "device",
@@ -215,18 +215,18 @@ fn read(references: &References, measured: Measured) -> Result<Vec<Point>, TaskE
     let table = measured.table(references, &columns)?;
     let points = table.rows().map(|row| {
         let (simulator, name) = (row.text("sim"), row.text("device"));
-        let (standard, policy) = device(simulator, name).ok_or_else(|| row.wrong("device", "a device that is modelled"))?;
-        let pattern = Pattern::named(row.text("pattern")).ok_or_else(|| row.wrong("pattern", "a pattern that is modelled"))?;
-        let policy = Policy { refresh: row.text("refresh") == "ref", ..policy };
+        let (standard, policy) = device_and_policy(simulator, name).ok_or_else(|| row.cell_error("device", "a device that is modelled"))?;
+        let pattern = AccessPattern::named(row.text("pattern")).ok_or_else(|| row.cell_error("pattern", "a pattern that is modelled"))?;
+        let policy = ControllerPolicy { refresh: row.text("refresh") == "ref", ..policy };
         let achieved: f64 = row.number("achieved_frac_of_peak")?;
         let cycles: f64 = row.number("measured_cycles")?;
         // The reference measured whole thousands of requests, after a warm-up of a tenth more.
         let measured = (achieved * standard.peak_per_clock() * cycles / 1000.0).round() as u64 * 1000;
         let (writes, load) = (row.number("write_frac")?, row.number("offered_frac_of_peak")?);
-        Ok(Point {
+        Ok(DramPoint {
             simulator: simulator.to_owned(),
             device: name.to_owned(),
-            options: Options { standard, policy, pattern, writes, load, requests: measured + measured / 10 },
+            options: DramOptions { standard, policy, pattern, writes, load, requests: measured + measured / 10 },
             achieved,
             latency: row.number("avg_read_lat_mc_cycles")?,
             hits: row.number("row_hit_rate")?,

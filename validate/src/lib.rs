@@ -25,7 +25,7 @@ use warpshard_lab::reference::References;
 use warpshard_lab::request::{Request, Study, StudyOption};
 
 pub use bench::BenchOptions;
-pub use reference::{AccelSimResults, Measured, ReferenceRow, accel_sim_results, trace_folder};
+pub use reference::{AccelSimResults, MeasuredTable, ReferenceRow, accel_sim_results, trace_folder};
 pub use silicon::measurements;
 pub use traces::{TraceRun, Traces};
 
@@ -33,11 +33,11 @@ pub use traces::{TraceRun, Traces};
 const SINGLE_MODEL_REASON: &str = "it tests one model alone, with the configurations of the reference";
 
 /// Runs a study on the traces for which the reference has results on a configuration. By default, the machine determines the configuration.
-fn on_configuration(
+fn run_on_configuration(
     request: &Request,
     run: impl Fn(&References, &str, &Traces<'_>) -> Result<StudyOutput, StudyError>,
 ) -> Result<StudyOutput, StudyError> {
-    let traces = Traces::of(request, "v100");
+    let traces = Traces::from_request(request, "v100");
     let configuration = request.configuration.as_deref().unwrap_or_else(|| accel_sim::configuration_of(traces.machine));
     run(&request.references, configuration, &traces)
 }
@@ -48,108 +48,108 @@ pub const STUDIES: &[Study] = &[
         name: "accel-sim",
         summary: "net cycles of recorded and generated traces, compared with Accel-Sim's",
         machine: "v100",
-        takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Configuration],
-        otherwise: "it runs all traces of the reference in the reference's setup",
-        sweeps: &[],
-        run: |request| on_configuration(request, accel_sim::run),
+        accepted_options: &[StudyOption::Machine, StudyOption::Set, StudyOption::Configuration],
+        rejection_reason: "it runs all traces of the reference in the reference's setup",
+        swept_keys: &[],
+        run: |request| run_on_configuration(request, accel_sim::run),
     },
     Study {
         name: "cpu",
         summary: "IPC of a CPU core on recorded traces, compared with Ramulator 1's",
         machine: "",
-        takes: &[],
-        otherwise: SINGLE_MODEL_REASON,
-        sweeps: &[],
+        accepted_options: &[],
+        rejection_reason: SINGLE_MODEL_REASON,
+        swept_keys: &[],
         run: |request| cpu::run(&request.references),
     },
     Study {
         name: "dispatch",
         summary: "error of binding CTAs to SMs ahead of time, compared with dispatch within a cycle",
         machine: "v100",
-        takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Configuration],
-        otherwise: "it runs all traces of the reference in the reference's setup",
-        sweeps: &[],
-        run: |request| on_configuration(request, dispatch::run),
+        accepted_options: &[StudyOption::Machine, StudyOption::Set, StudyOption::Configuration],
+        rejection_reason: "it runs all traces of the reference in the reference's setup",
+        swept_keys: &[],
+        run: |request| run_on_configuration(request, dispatch::run),
     },
     Study {
         name: "relaxed",
         summary: "error and speed of epochs longer than the lookahead",
         machine: "v100",
-        takes: &[StudyOption::Machine, StudyOption::Set],
-        otherwise: "it runs the standard set of traces",
-        sweeps: &[],
-        run: |request| relaxed::run(&request.references, &Traces::of(request, "v100")),
+        accepted_options: &[StudyOption::Machine, StudyOption::Set],
+        rejection_reason: "it runs the standard set of traces",
+        swept_keys: &[],
+        run: |request| relaxed::run(&request.references, &Traces::from_request(request, "v100")),
     },
     Study {
         name: "micro",
         summary: "microbenchmarks, compared with those of an H100 or with a file of your own GPU",
-        machine: micro::MACHINE,
-        takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Only, StudyOption::Length],
-        otherwise: "it runs the microbenchmarks of the suite",
-        sweeps: &[],
+        machine: micro::DEFAULT_MACHINE,
+        accepted_options: &[StudyOption::Machine, StudyOption::Set, StudyOption::Only, StudyOption::Length],
+        rejection_reason: "it runs the microbenchmarks of the suite",
+        swept_keys: &[],
         run: micro::study,
     },
     Study {
         name: "multi-gpu",
         summary: "systems of V100: copies, remote loads, all-reduce and kernels on several GPUs, compared with measurements where published",
         machine: "dgx1-v100",
-        takes: &[StudyOption::Set],
-        otherwise: "its systems are fixed; --set changes keys of all of them",
-        sweeps: &[],
+        accepted_options: &[StudyOption::Set],
+        rejection_reason: "its systems are fixed; --set changes keys of all of them",
+        swept_keys: &[],
         run: multi_gpu::study,
     },
     Study {
         name: "noc",
         summary: "latency and throughput of networks, compared with BookSim 2's",
         machine: "",
-        takes: &[],
-        otherwise: SINGLE_MODEL_REASON,
-        sweeps: &[],
+        accepted_options: &[],
+        rejection_reason: SINGLE_MODEL_REASON,
+        swept_keys: &[],
         run: |request| noc::run(&request.references),
     },
     Study {
         name: "power",
         summary: "power of event energies, compared with board power measured on a V100",
         machine: "",
-        takes: &[],
-        otherwise: "it evaluates measured counters and simulates no machine",
-        sweeps: &[],
+        accepted_options: &[],
+        rejection_reason: "it evaluates measured counters and simulates no machine",
+        swept_keys: &[],
         run: |request| power::run(&request.references),
     },
     Study {
         name: "dram",
         summary: "a DRAM channel, compared with Ramulator 2 and DRAMsim3, point by point",
         machine: "",
-        takes: &[],
-        otherwise: SINGLE_MODEL_REASON,
-        sweeps: &[],
+        accepted_options: &[],
+        rejection_reason: SINGLE_MODEL_REASON,
+        swept_keys: &[],
         run: |request| dram::run(&request.references),
     },
     Study {
         name: "sampling",
         summary: "sampled runs of long workloads, compared with whole ones: error, intervals and speed",
         machine: "v100",
-        takes: &[StudyOption::Set, StudyOption::Length, StudyOption::Only],
-        otherwise: "its workloads and machine are fixed",
-        sweeps: &["gpu.sms", "mem.map.partitions"],
+        accepted_options: &[StudyOption::Set, StudyOption::Length, StudyOption::Only],
+        rejection_reason: "its workloads and machine are fixed",
+        swept_keys: &["gpu.sms", "mem.map.partitions"],
         run: sampling::study,
     },
     Study {
         name: "silicon",
         summary: "cycles, sectors and stalls of the suite's launches, compared with a real H100's",
         machine: "h100",
-        takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Length, StudyOption::Only],
-        otherwise: "it runs the programs that were measured, with their inputs",
-        sweeps: &["clocks.core", "clocks.noc"],
+        accepted_options: &[StudyOption::Machine, StudyOption::Set, StudyOption::Length, StudyOption::Only],
+        rejection_reason: "it runs the programs that were measured, with their inputs",
+        swept_keys: &["clocks.core", "clocks.noc"],
         run: silicon::study,
     },
     Study {
         name: "v100",
         summary: "cycles of programs, compared with those of a real V100 and with Accel-Sim's",
         machine: "v100-hw",
-        takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Only],
-        otherwise: "it runs the programs with the inputs of the measurements",
-        sweeps: &[],
+        accepted_options: &[StudyOption::Machine, StudyOption::Set, StudyOption::Only],
+        rejection_reason: "it runs the programs with the inputs of the measurements",
+        swept_keys: &[],
         run: v100::study,
     },
 ];
@@ -161,7 +161,7 @@ mod tests {
         let results = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/results"));
         warpshard_lab::stored::check_stored(
             results,
-            &[("sampling", |_| super::sampling::first_run().unwrap()), ("silicon", super::silicon::recompute_row)],
+            &[("sampling", |_| super::sampling::recompute_first_run().unwrap()), ("silicon", super::silicon::recompute_row)],
         );
     }
 }

@@ -18,11 +18,11 @@ use warpshard_program::Program;
 use warpshard_stats::Outcome;
 use warpshard_workload::Workload;
 
-const PROGRAMS: &str = "programs";
+const PROGRAMS_FOLDER: &str = "programs";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Published {
+struct PublishedCopies {
     copies: Vec<PublishedCopy>,
 }
 
@@ -34,25 +34,25 @@ struct PublishedCopy {
     source: String,
 }
 
-fn published() -> Published {
+fn published() -> PublishedCopies {
     toml::from_str(include_str!("../published/multi-gpu.toml")).expect("a built-in table")
 }
 
 /// Request of the study, with the helpers that build its runs.
-struct Setup<'a> {
+struct MultiGpuStudy<'a> {
     request: &'a Request,
 }
 
-impl Setup<'_> {
+impl MultiGpuStudy<'_> {
     fn machine(&self, name: &str, more: &[(&str, &str)]) -> Result<Machine, StudyError> {
         let given = self.request.set.iter().map(|(key, value)| Override::new(key, value));
         let all: Vec<Override> = more.iter().map(|(key, value)| Override::new(*key, *value)).chain(given).collect();
         Machine::load(name, &all).map(|loaded| loaded.machine).map_err(StudyError::input)
     }
 
-    fn program(file: &str, set: &[(&str, u64)]) -> Result<Arc<Workload>, StudyError> {
+    fn load_program(file: &str, set: &[(&str, u64)]) -> Result<Arc<Workload>, StudyError> {
         let set: Vec<(String, String)> = set.iter().map(|(key, value)| ((*key).to_owned(), value.to_string())).collect();
-        let program = Program::load(&Path::new(PROGRAMS).join(file), Some(70), &set);
+        let program = Program::load(&Path::new(PROGRAMS_FOLDER).join(file), Some(70), &set);
         let workload = program.and_then(|program| program.workload());
         workload.map(Arc::new).map_err(StudyError::input)
     }
@@ -64,7 +64,7 @@ impl Setup<'_> {
 }
 
 /// Converts core cycles to seconds.
-fn seconds(machine: &Machine, cycles: u64) -> f64 {
+fn cycles_to_seconds(machine: &Machine, cycles: u64) -> f64 {
     cycles as f64 / (machine.clocks.core.0 as f64 * 1e3)
 }
 
@@ -73,27 +73,28 @@ fn seconds(machine: &Machine, cycles: u64) -> f64 {
 /// # Errors
 /// Fails if the programs are missing, or a run fails.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    let setup = Setup { request };
+    let setup = MultiGpuStudy { request };
     let mut output =
         StudyOutput::new("multi-gpu", "systems of V100: copies, remote loads, all-reduce and kernels on several GPUs".to_owned());
     output.columns(&["what", "size", "us", "GB/s", "published GB/s", "error %"]);
-    copies(&setup, &mut output)?;
-    loads(&setup, &mut output)?;
-    all_reduce(&setup, &mut output)?;
-    scaling(&setup, &mut output)?;
+    study_copies(&setup, &mut output)?;
+    study_loads(&setup, &mut output)?;
+    study_all_reduce(&setup, &mut output)?;
+    study_scaling(&setup, &mut output)?;
     Ok(output)
 }
 
-fn copies(setup: &Setup<'_>, output: &mut StudyOutput) -> Result<(), StudyError> {
+fn study_copies(setup: &MultiGpuStudy<'_>, output: &mut StudyOutput) -> Result<(), StudyError> {
     let machine = setup.machine("dgx1-v100", &[])?;
     let published = published();
     for (name, to, links) in [("copy over one NVLink", 1, 1), ("copy over two NVLinks", 3, 2), ("copy over PCIe, between processors", 5, 0)]
     {
         for bytes in [4 << 10, 64 << 10, 1 << 20, 16 << 20] {
-            let outcome = Setup::run(&machine, &Setup::program("collectives/copy.toml", &[("bytes", bytes), ("to", to)])?)?;
+            let outcome =
+                MultiGpuStudy::run(&machine, &MultiGpuStudy::load_program("collectives/copy.toml", &[("bytes", bytes), ("to", to)])?)?;
             let kernel = &outcome.kernels[0];
             let cycles = kernel.ended.zip(kernel.started).map_or(0, |(ended, started)| ended - started);
-            let time = seconds(&machine, cycles);
+            let time = cycles_to_seconds(&machine, cycles);
             let rate = bytes as f64 / time / 1e9;
             let known = published.copies.iter().find(|row| row.links == links && bytes == 16 << 20);
             let error = known.map(|row| 100.0 * (rate / row.gigabytes - 1.0));
@@ -113,11 +114,12 @@ fn copies(setup: &Setup<'_>, output: &mut StudyOutput) -> Result<(), StudyError>
     Ok(())
 }
 
-fn loads(setup: &Setup<'_>, output: &mut StudyOutput) -> Result<(), StudyError> {
+fn study_loads(setup: &MultiGpuStudy<'_>, output: &mut StudyOutput) -> Result<(), StudyError> {
     let machine = setup.machine("v100x2", &[])?;
     for (name, home) in [("load from the own LLC", 0), ("load from the LLC of the other GPU", 1)] {
         let cycles = |steps: u64| -> Result<u64, StudyError> {
-            let outcome = Setup::run(&machine, &Setup::program("micro/peer_lat.toml", &[("steps", steps), ("home", home)])?)?;
+            let outcome =
+                MultiGpuStudy::run(&machine, &MultiGpuStudy::load_program("micro/peer_lat.toml", &[("steps", steps), ("home", home)])?)?;
             Ok(outcome.cycles)
         };
         // The time of the rest of the kernel cancels out in the difference.
@@ -129,15 +131,15 @@ fn loads(setup: &Setup<'_>, output: &mut StudyOutput) -> Result<(), StudyError> 
     Ok(())
 }
 
-fn all_reduce(setup: &Setup<'_>, output: &mut StudyOutput) -> Result<(), StudyError> {
-    const GPUS: f64 = 8.0;
+fn study_all_reduce(setup: &MultiGpuStudy<'_>, output: &mut StudyOutput) -> Result<(), StudyError> {
+    const SYSTEM_GPUS: f64 = 8.0;
     let machine = setup.machine("dgx1-v100", &[])?;
     for (name, file) in [("all-reduce, ring of 8", "collectives/ring8.toml"), ("all-reduce, tree of 8", "collectives/tree8.toml")] {
         for floats in [8 << 10, 64 << 10, 512 << 10] {
-            let outcome = Setup::run(&machine, &Setup::program(file, &[("n", floats)])?)?;
-            let time = seconds(&machine, outcome.cycles);
+            let outcome = MultiGpuStudy::run(&machine, &MultiGpuStudy::load_program(file, &[("n", floats)])?)?;
+            let time = cycles_to_seconds(&machine, outcome.cycles);
             // Bus bandwidth as nccl-tests defines it: the bandwidth that a link needs under a perfectly efficient algorithm.
-            let bus = 4.0 * floats as f64 * 2.0 * (GPUS - 1.0) / GPUS / time / 1e9;
+            let bus = 4.0 * floats as f64 * 2.0 * (SYSTEM_GPUS - 1.0) / SYSTEM_GPUS / time / 1e9;
             let cells = [(4 * floats).to_string(), format!("{:.1}", time * 1e6), format!("{bus:.2}"), "-".into(), "-".into()];
             output.row(std::iter::once(name.to_owned()).chain(cells).collect());
         }
@@ -145,7 +147,7 @@ fn all_reduce(setup: &Setup<'_>, output: &mut StudyOutput) -> Result<(), StudyEr
     Ok(())
 }
 
-fn scaling(setup: &Setup<'_>, output: &mut StudyOutput) -> Result<(), StudyError> {
+fn study_scaling(setup: &MultiGpuStudy<'_>, output: &mut StudyOutput) -> Result<(), StudyError> {
     let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
     let load = |name: &str, parameters: &[(&str, &str)]| {
         let parameters: Vec<_> = parameters.iter().copied().map(owned).collect();
@@ -156,7 +158,7 @@ fn scaling(setup: &Setup<'_>, output: &mut StudyOutput) -> Result<(), StudyError
             let started = outcome.kernels.iter().filter_map(|kernel| kernel.started).min().unwrap_or_default();
             outcome.cycles - started
         };
-        let one = net(&Setup::run(&setup.machine("v100", &[])?, &workload)?);
+        let one = net(&MultiGpuStudy::run(&setup.machine("v100", &[])?, &workload)?);
         for memory in ["interleaved", "first-touch"] {
             for gpus in ["2", "4", "8"] {
                 let machine = setup.machine(
@@ -171,8 +173,8 @@ fn scaling(setup: &Setup<'_>, output: &mut StudyOutput) -> Result<(), StudyError
                         ("system.peer.count", "6"),
                     ],
                 )?;
-                let cycles = net(&Setup::run(&machine, &workload)?);
-                let time = format!("{:.2}", seconds(&machine, cycles) * 1e6);
+                let cycles = net(&MultiGpuStudy::run(&machine, &workload)?);
+                let time = format!("{:.2}", cycles_to_seconds(&machine, cycles) * 1e6);
                 let what = format!("{name}, {memory}, {gpus} GPUs");
                 output.row(vec![what.clone(), "-".into(), time, "-".into(), "-".into(), "-".into()]);
                 output.figure(&format!("{what}: times as fast as one GPU"), one as f64 / cycles.max(1) as f64);

@@ -15,14 +15,14 @@ use warpshard_lab::published::{Band, Published, read as read_published};
 use warpshard_lab::reference::References;
 use warpshard_lab::verdict::Verdict;
 use warpshard_noc::mesh::{NetworkSpec, Pipeline, Topology};
-use warpshard_report::plot::{Form, Plot, Series};
-use warpshard_rig::noc::{Measured, PATTERNS, Setup, measure};
+use warpshard_report::plot::{Plot, PlotForm, Series};
+use warpshard_rig::noc::{NocMeasurements, NocSetup, PATTERNS, measure};
 
-use super::reference::Measured as Figures;
+use super::reference::MeasuredTable;
 
 /// A measured point of the reference.
 #[derive(Clone, Debug)]
-struct Point {
+struct NocPoint {
     configuration: String,
     pattern: String,
     flits: u16,
@@ -34,7 +34,7 @@ struct Point {
 }
 
 /// Points of one configuration, pattern and packet length, with our results.
-type Rows<'a> = Vec<(&'a Point, &'a Measured)>;
+type NocRows<'a> = Vec<(&'a NocPoint, &'a NocMeasurements)>;
 
 /// Fields of `validate/published/noc.toml` in addition to the bands.
 #[derive(Clone, Debug, Deserialize)]
@@ -49,7 +49,7 @@ fn published() -> Published<NocReference, ()> {
 }
 
 /// Returns the network of a BookSim configuration, by the configuration's name.
-pub fn configuration(name: &str) -> Option<NetworkSpec> {
+pub fn network_spec(name: &str) -> Option<NetworkSpec> {
     let mesh = NetworkSpec::new(Topology::Mesh { columns: 6, rows: 6 });
     let crossbar = NetworkSpec::new(Topology::Crossbar { ports: 36 });
     Some(match name {
@@ -76,8 +76,8 @@ fn cycles_per_router(spec: &NetworkSpec) -> f64 {
 /// # Errors
 /// Fails if the reference cannot be read or contains an unknown name.
 pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
-    let points = read(references).map_err(StudyError::reference)?;
-    let results: Vec<Measured> = points.par_iter().map(simulate).collect::<Result<_, _>>().map_err(StudyError::reference)?;
+    let points = read_reference(references).map_err(StudyError::reference)?;
+    let results: Vec<NocMeasurements> = points.par_iter().map(simulate_point).collect::<Result<_, _>>().map_err(StudyError::reference)?;
     let mut output = StudyOutput::new("noc", "networks of virtual-channel routers, compared with BookSim 2".into());
     output.columns(&[
         "configuration",
@@ -95,25 +95,25 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
         "BookSim  ",
         "stable",
     ]);
-    let mut groups: BTreeMap<(&str, &str, u16), Rows<'_>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, &str, u16), NocRows<'_>> = BTreeMap::new();
     for (point, ours) in points.iter().zip(&results) {
         groups.entry((&point.configuration, &point.pattern, point.flits)).or_default().push((point, ours));
     }
     let bands = published();
     let NocReference { low_load, graded_load } = bands.own;
-    let (mut low, mut high, mut saturation) = (Tally::default(), Tally::default(), Tally::default());
+    let (mut low, mut high, mut saturation) = (PointTally::default(), PointTally::default(), PointTally::default());
     let mut series: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     for ((configuration, pattern, flits), rows) in &groups {
         let (theirs, ours) =
             rows.iter().fold((0.0f64, 0.0f64), |most, (point, ours)| (most.0.max(point.accepted), most.1.max(ours.accepted)));
         let group = format!("{configuration} {pattern} {flits}");
-        let (mut group_low, mut group_high) = (Tally::default(), Tally::default());
+        let (mut group_low, mut group_high) = (PointTally::default(), PointTally::default());
         for (point, ours) in rows {
-            let error = point.latency.filter(|_| ours.stable).map(|latency| percent(ours.packet_latency, latency));
-            let spec = self::configuration(&point.configuration).map_or(0.0, |spec| cycles_per_router(&spec));
+            let error = point.latency.filter(|_| ours.stable).map(|latency| error_percent(ours.packet_latency, latency));
+            let spec = network_spec(&point.configuration).map_or(0.0, |spec| cycles_per_router(&spec));
             // The reference's latency, adjusted to the number of routers that our packets pass.
             let theirs_adjusted = point.latency.filter(|_| ours.stable).map(|l| l + (ours.routers - point.routers) * spec);
-            let adjusted = theirs_adjusted.map(|theirs| percent(ours.packet_latency, theirs));
+            let adjusted = theirs_adjusted.map(|theirs| error_percent(ours.packet_latency, theirs));
             if let Some(reference) = theirs_adjusted.filter(|_| point.load <= graded_load * theirs) {
                 let is_low = point.load <= low_load * theirs;
                 let (tally, all, band) =
@@ -136,7 +136,7 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
                 text(adjusted),
                 format!("{:.4}", ours.accepted),
                 format!("{:.4}", point.accepted),
-                text(Some(percent(ours.accepted, point.accepted))),
+                text(Some(error_percent(ours.accepted, point.accepted))),
                 format!("{:.3}", ours.routers),
                 format!("{:.3}", point.routers),
                 match (ours.stable, point.stable) {
@@ -147,12 +147,12 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
                 },
             ]);
         }
-        let error = percent(ours, theirs);
+        let error = error_percent(ours, theirs);
         saturation.add(bands.band("saturation"), ours, theirs);
         output.note(format!(
             "{group}: largest error {:.2} % at low load, {:.2} % up to {:.0} % of saturation; saturation throughput {ours:.4} ({error:+.2} %)",
-            group_low.worst,
-            group_high.worst,
+            group_low.largest_error,
+            group_high.largest_error,
             graded_load * 100.0
         ));
     }
@@ -163,45 +163,45 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
         ("saturation throughput", "saturation", saturation),
     ];
     for (name, band, tally) in tallies {
-        output.figure(&format!("{name}: points outside the band"), tally.outside as f64);
+        output.figure(&format!("{name}: points outside the band"), tally.outside_band as f64);
         output.figure(&format!("{name}: points"), tally.count as f64);
-        output.figure(&format!("{name}: largest error, %"), tally.worst);
+        output.figure(&format!("{name}: largest error, %"), tally.largest_error);
         output.note(format!("{name}: band of a value of 100 of {}: {}", bands.source, bands.band(band).around(100.0).band()));
     }
     let series = series.into_iter().map(|(name, points)| Series { name: name.into(), points }).collect();
     let (x, y) = ("BookSim 2: packet latency [cycles]".into(), "warpshard: packet latency [cycles]".into());
-    output.scatter(Plot { title: "mean packet latency of stable points".into(), x, y, form: Form::Scatter, series });
+    output.scatter(Plot { title: "mean packet latency of stable points".into(), x, y, form: PlotForm::Scatter, series });
     Ok(output)
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct PointTally {
     count: usize,
-    outside: usize,
-    worst: f64,
+    outside_band: usize,
+    largest_error: f64,
 }
 
-impl Tally {
+impl PointTally {
     fn add(&mut self, band: &Band, ours: f64, theirs: f64) {
         self.count += 1;
-        self.outside += usize::from(band.around(theirs).grade(Some(ours)) != Verdict::Holds);
-        self.worst = self.worst.max(percent(ours, theirs).abs());
+        self.outside_band += usize::from(band.around(theirs).grade(Some(ours)) != Verdict::Holds);
+        self.largest_error = self.largest_error.max(error_percent(ours, theirs).abs());
     }
 }
 
-fn percent(ours: f64, theirs: f64) -> f64 {
+fn error_percent(ours: f64, theirs: f64) -> f64 {
     (ours / theirs - 1.0) * 100.0
 }
 
-fn simulate(point: &Point) -> Result<Measured, TaskError> {
-    let network = configuration(&point.configuration).ok_or_else(|| format!("there is no configuration `{}`", point.configuration))?;
+fn simulate_point(point: &NocPoint) -> Result<NocMeasurements, TaskError> {
+    let network = network_spec(&point.configuration).ok_or_else(|| format!("there is no configuration `{}`", point.configuration))?;
     let pattern = PATTERNS.iter().find(|(name, _)| *name == point.pattern);
     let pattern = pattern.ok_or_else(|| format!("there is no pattern `{}`", point.pattern))?.1;
-    measure(&Setup { network, pattern, flits: point.flits, load: point.load, warm_up: 9000, measured: 30_000, seed: 1 })
+    measure(&NocSetup { network, pattern, flits: point.flits, load: point.load, warm_up: 9000, measured: 30_000, seed: 1 })
         .map_err(|why| why.to_string().into())
 }
 
-fn read(references: &References) -> Result<Vec<Point>, TaskError> {
+fn read_reference(references: &References) -> Result<Vec<NocPoint>, TaskError> {
     let columns = [
         "config",
         "pattern",
@@ -212,10 +212,10 @@ fn read(references: &References) -> Result<Vec<Point>, TaskError> {
         "avg_packet_latency",
         "avg_hops_routers",
     ];
-    let table = Figures::BookSim2.table(references, &columns)?;
+    let table = MeasuredTable::BookSim2.table(references, &columns)?;
     let points = table.rows().map(|row| {
         let latency = "avg_packet_latency";
-        Ok(Point {
+        Ok(NocPoint {
             configuration: row.text("config").to_owned(),
             pattern: row.text("pattern").to_owned(),
             flits: row.number("packet_flits")?,

@@ -11,14 +11,14 @@ use warpshard_lab::error::TaskError;
 use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::reference::{References, Table};
 use warpshard_lab::statistics::{correlation, mean_magnitude};
-use warpshard_lab::verdict::of_magnitudes;
-use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_lab::verdict::magnitude_headline;
+use warpshard_report::plot::{Plot, PlotForm, Series};
 
-use super::reference::Measured;
+use super::reference::MeasuredTable;
 
 /// Energy set under test.
 const ENERGY_SET: &str = "volta-12nm";
-const MACHINE: &str = "v100";
+const MEASURED_MACHINE: &str = "v100";
 
 /// Core clock of the measured board. The published measurements do not contain it; this value is commonly cited for AccelWattch's Quadro
 /// GV100 (MICRO 2021). The study also reports the error at the base clock.
@@ -28,7 +28,7 @@ const CORE_CLOCK: Frequency = Frequency::mhz(1417);
 const BASE_CLOCK: Frequency = Frequency::mhz(1132);
 
 /// SMs of the board.
-const SMS: f64 = 80.0;
+const BOARD_SMS: f64 = 80.0;
 
 /// Values that the counters do not determine.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,7 +58,7 @@ const ASSUMPTIONS: Assumptions = Assumptions {
 
 /// Assumed kind of all arithmetic instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mix {
+enum InstructionMix {
     /// Integer additions, which read two registers.
     Integer,
     /// Fused multiply-adds, which read three registers.
@@ -67,7 +67,7 @@ enum Mix {
 
 /// Profiler counters of a kernel, per launch.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Counters {
+struct ProfilerCounters {
     l1_read_hits: f64,
     l1_read_misses: f64,
     l1_writes: f64,
@@ -86,7 +86,7 @@ struct Counters {
 }
 
 /// Kernels by their names in the profile (process, part of the kernel's name) and in the power measurements.
-const KERNELS: [(&str, &str, &str); 25] = [
+const PROFILED_KERNELS: [(&str, &str, &str); 25] = [
     ("backprop", "layerforward", "backprop_k1"),
     ("backprop", "adjust_weights", "backprop_k2"),
     ("binomialOptions", "", "binomialOptions_k1"),
@@ -119,14 +119,16 @@ const KERNELS: [(&str, &str, &str); 25] = [
 /// # Errors
 /// Fails if the reference cannot be read, or no kernel is in both of its files.
 pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
-    let table = |measured: Measured, columns: &[&str]| measured.table(references, columns);
-    let kernels = table(Measured::BoardCounters, &COLUMNS).and_then(|table| counters(&table)).map_err(StudyError::reference)?;
-    let measured = table(Measured::BoardPower, &POWER_COLUMNS).and_then(|table| watts(&table)).map_err(StudyError::reference)?;
-    compare(&kernels, &measured)
+    let table = |measured: MeasuredTable, columns: &[&str]| measured.table(references, columns);
+    let kernels =
+        table(MeasuredTable::BoardCounters, &COUNTER_COLUMNS).and_then(|table| profiled_counters(&table)).map_err(StudyError::reference)?;
+    let measured =
+        table(MeasuredTable::BoardPower, &POWER_COLUMNS).and_then(|table| measured_watts(&table)).map_err(StudyError::reference)?;
+    compare_kernels(&kernels, &measured)
 }
 
-fn compare(kernels: &[(&str, Counters)], measured: &[(String, f64)]) -> Result<StudyOutput, StudyError> {
-    let machine = Machine::load(MACHINE, &[]).map_err(StudyError::input)?.machine;
+fn compare_kernels(kernels: &[(&str, ProfilerCounters)], measured: &[(String, f64)]) -> Result<StudyOutput, StudyError> {
+    let machine = Machine::load(MEASURED_MACHINE, &[]).map_err(StudyError::input)?.machine;
     let at = |clock| {
         let mut machine = machine.clone();
         machine.clocks.core = clock;
@@ -155,10 +157,13 @@ fn compare(kernels: &[(&str, Counters)], measured: &[(String, f64)]) -> Result<S
             output.note(format!("{name} has measured power, but no counters"));
             continue;
         };
-        let [low, high] = [Mix::Integer, Mix::Float].map(|mix| power(&model, counters, mix));
+        let [low, high] = [InstructionMix::Integer, InstructionMix::Float].map(|mix| model_power(&model, counters, mix));
         let middle = (low.mean_watts() + high.mean_watts()) / 2.0;
         let error = (middle / theirs - 1.0) * 100.0;
-        let slow: f64 = [Mix::Integer, Mix::Float].iter().map(|mix| power(&slower, counters, *mix).mean_watts() / 2.0).sum();
+        let slow: f64 = [InstructionMix::Integer, InstructionMix::Float]
+            .iter()
+            .map(|mix| model_power(&slower, counters, *mix).mean_watts() / 2.0)
+            .sum();
         let within = (low.mean_watts()..=high.mean_watts()).contains(theirs);
         inside += usize::from(within);
         errors.push(error);
@@ -176,7 +181,7 @@ fn compare(kernels: &[(&str, Counters)], measured: &[(String, f64)]) -> Result<S
     let constant = points.iter().map(|(theirs, _)| theirs).sum::<f64>() / points.len() as f64;
     let guess: Vec<f64> = points.iter().map(|(theirs, _)| (constant / theirs - 1.0) * 100.0).collect();
     let trivial = mean_magnitude(&guess).map(|error| ("the mean measured power", error));
-    output.headline("mean absolute error, %", &of_magnitudes(&errors, trivial));
+    output.headline("mean absolute error, %", &magnitude_headline(&errors, trivial));
     output.figure("mean error, %", errors.iter().sum::<f64>() / errors.len() as f64);
     output.figure("largest error, %", errors.iter().fold(0.0f64, |worst, error| worst.max(error.abs())));
     if let Some(value) = correlation(&points) {
@@ -192,7 +197,7 @@ fn compare(kernels: &[(&str, Counters)], measured: &[(String, f64)]) -> Result<S
         title: format!("Board power of a GV100: {ENERGY_SET} on its counters"),
         x: "measured, W".into(),
         y: "computed, W".into(),
-        form: Form::Scatter,
+        form: PlotForm::Scatter,
         series: vec![Series { name: "one kernel".into(), points }],
     });
     Ok(output)
@@ -216,25 +221,25 @@ fn watts_by_part(low: &Breakdown, high: &Breakdown) -> [f64; 5] {
     ]
 }
 
-fn power(model: &Model, counters: &Counters, mix: Mix) -> Breakdown {
-    model.clone().at_volts(counters.volts).breakdown(&counts(counters, mix))
+fn model_power(model: &Model, counters: &ProfilerCounters, mix: InstructionMix) -> Breakdown {
+    model.clone().at_volts(counters.volts).breakdown(&event_counts(counters, mix))
 }
 
 /// Converts the profiler's counters to energy events.
-fn counts(c: &Counters, mix: Mix) -> Counts {
+fn event_counts(c: &ProfilerCounters, mix: InstructionMix) -> Counts {
     let a = ASSUMPTIONS;
-    let resident = (SMS - c.idle_sms) * c.cycles;
-    let sms = SmTime { cycles: whole(SMS * c.cycles), resident: whole(resident), ..SmTime::default() };
-    let mut counts = Counts { cycles: whole(c.cycles), sms, ..Counts::default() };
-    let arithmetic = c.duty * a.pipes / a.cycles_per_instruction * SMS * c.cycles;
+    let resident = (BOARD_SMS - c.idle_sms) * c.cycles;
+    let sms = SmTime { cycles: rounded_count(BOARD_SMS * c.cycles), resident: rounded_count(resident), ..SmTime::default() };
+    let mut counts = Counts { cycles: rounded_count(c.cycles), sms, ..Counts::default() };
+    let arithmetic = c.duty * a.pipes / a.cycles_per_instruction * BOARD_SMS * c.cycles;
     let memory = c.shared + c.constant + (c.l1_read_hits + c.l1_read_misses + c.l1_writes) / a.sectors_per_access;
     let sources = match mix {
-        Mix::Integer => 2.0,
-        Mix::Float => 3.0,
+        InstructionMix::Integer => 2.0,
+        InstructionMix::Float => 3.0,
     };
     let lane = match mix {
-        Mix::Integer => Event::IntegerLane,
-        Mix::Float => Event::FloatLane,
+        InstructionMix::Integer => Event::IntegerLane,
+        InstructionMix::Float => Event::FloatLane,
     };
     for (event, times) in [
         (Event::Issue, arithmetic + memory),
@@ -257,17 +262,17 @@ fn counts(c: &Counters, mix: Mix) -> Counts {
         (Event::DramRead, c.dram_reads),
         (Event::DramWrite, c.dram_writes),
     ] {
-        counts.set(event, whole(times));
+        counts.set(event, rounded_count(times));
     }
     counts
 }
 
-fn whole(value: f64) -> u64 {
+fn rounded_count(value: f64) -> u64 {
     value.round() as u64
 }
 
 /// Columns of the counter table.
-const COLUMNS: [&str; 19] = [
+const COUNTER_COLUMNS: [&str; 19] = [
     "Benchmark",
     "Kernel",
     "L1_RH",
@@ -290,17 +295,17 @@ const COLUMNS: [&str; 19] = [
 ];
 
 /// Returns the kernels of the counter table that also have a name in the power measurements.
-fn counters(table: &Table) -> Result<Vec<(&'static str, Counters)>, TaskError> {
+fn profiled_counters(table: &Table) -> Result<Vec<(&'static str, ProfilerCounters)>, TaskError> {
     let mut kernels = Vec::new();
     for row in table.rows() {
         let count = |column: &str| {
             let value = row.number::<f64>(column).ok().filter(|value| value.is_finite() && *value >= 0.0);
-            value.ok_or_else(|| row.wrong(column, "a number that is not negative"))
+            value.ok_or_else(|| row.cell_error(column, "a number that is not negative"))
         };
         let (process, kernel) = (row.text("Benchmark"), row.text("Kernel"));
-        let known = KERNELS.iter().find(|(prefix, part, _)| process.starts_with(prefix) && kernel.contains(part));
+        let known = PROFILED_KERNELS.iter().find(|(prefix, part, _)| process.starts_with(prefix) && kernel.contains(part));
         let Some((_, _, name)) = known else { continue };
-        let counters = Counters {
+        let counters = ProfilerCounters {
             l1_read_hits: count("L1_RH")?,
             l1_read_misses: count("L1_RM")?,
             l1_writes: count("L1_WH")? + count("L1_WM")?,
@@ -313,7 +318,7 @@ fn counters(table: &Table) -> Result<Vec<(&'static str, Counters)>, TaskError> {
             llc_writes: count("L2_WH")? + count("L2_WM")?,
             noc: count("NOC")?,
             duty: count("Pipeline_Duty")?,
-            idle_sms: count("Num_Idle_SMs")?.min(SMS),
+            idle_sms: count("Num_Idle_SMs")?.min(BOARD_SMS),
             cycles: count("Elapsed_Cycles")?,
             volts: count("Chip Voltage")?,
         };
@@ -326,11 +331,11 @@ fn counters(table: &Table) -> Result<Vec<(&'static str, Counters)>, TaskError> {
 const POWER_COLUMNS: [&str; 2] = ["", "mean HW_power"];
 
 /// Returns the kernels of the power table with their mean watts.
-fn watts(table: &Table) -> Result<Vec<(String, f64)>, TaskError> {
+fn measured_watts(table: &Table) -> Result<Vec<(String, f64)>, TaskError> {
     let [kernel, power] = POWER_COLUMNS;
     let rows = table.rows().map(|row| {
         let watts = row.number::<f64>(power).ok().filter(|watts| *watts > 0.0 && watts.is_finite());
-        watts.map(|watts| (row.text(kernel).to_owned(), watts)).ok_or_else(|| TaskError::from(row.wrong(power, "a number above 0")))
+        watts.map(|watts| (row.text(kernel).to_owned(), watts)).ok_or_else(|| TaskError::from(row.cell_error(power, "a number above 0")))
     });
     rows.collect()
 }
@@ -340,14 +345,14 @@ mod tests {
     use super::*;
 
     /// Builds a counter table with one row.
-    fn table(row: &str) -> Table {
-        Table::parse("counters.csv", &format!("{}\n{row}\n", COLUMNS.join(",")), &COLUMNS).unwrap()
+    fn example_counter_table(row: &str) -> Table {
+        Table::parse("counters.csv", &format!("{}\n{row}\n", COUNTER_COLUMNS.join(",")), &COUNTER_COLUMNS).unwrap()
     }
 
     #[test]
     fn an_idle_board_draws_only_static_power() {
-        let kernels = counters(&table("histogram,x,0,0,0,0,0,0,0,0,0,0,0,0,0,0,80,1417000,1.0")).unwrap();
-        let output = compare(&kernels, &[("histogram_k1".into(), 100.0)]).unwrap();
+        let kernels = profiled_counters(&example_counter_table("histogram,x,0,0,0,0,0,0,0,0,0,0,0,0,0,0,80,1417000,1.0")).unwrap();
+        let output = compare_kernels(&kernels, &[("histogram_k1".into(), 100.0)]).unwrap();
         let set = EnergySet::named(ENERGY_SET).unwrap();
         let expected = set.board.constant_watts + 80.0 * set.sm.static_watts;
         assert_eq!(output.column("middle W"), Some(vec![&*format!("{expected:.1}")]));
@@ -357,10 +362,10 @@ mod tests {
     #[test]
     fn the_counters_are_converted_by_the_assumptions() {
         let row = "mergeSort,mergeSortShared,8,4,2,2,10,20,64,16,5,6,7,0,9,0.4,16,1000,1.0";
-        let (name, counters) = counters(&table(row)).unwrap().remove(0);
+        let (name, counters) = profiled_counters(&example_counter_table(row)).unwrap().remove(0);
         assert_eq!(name, "mergeSort_k1");
-        let integer = counts(&counters, Mix::Integer);
-        let float = counts(&counters, Mix::Float);
+        let integer = event_counts(&counters, InstructionMix::Integer);
+        let float = event_counts(&counters, InstructionMix::Float);
         // A duty of 0.4 over five pipes is two busy pipes. Each issues one instruction every two cycles, so each of the 80 SMs executes 1
         // per cycle.
         let (arithmetic, memory) = (80_000, 20 + 10 + 16 / 4);
@@ -374,10 +379,11 @@ mod tests {
 
     #[test]
     fn unreadable_values_are_named() {
-        let error = counters(&table("histogram,x,many,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,1.0")).unwrap_err().to_string();
+        let error =
+            profiled_counters(&example_counter_table("histogram,x,many,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,1.0")).unwrap_err().to_string();
         assert!(error.contains("line 2: `L1_RH` is `many`"), "{error}");
         let power = Table::parse("power.csv", ",mean HW_power\nk,none\n", &POWER_COLUMNS).unwrap();
-        assert!(watts(&power).unwrap_err().to_string().contains("line 2"));
-        assert!(compare(&[], &[("histogram_k1".into(), 100.0)]).is_err());
+        assert!(measured_watts(&power).unwrap_err().to_string().contains("line 2"));
+        assert!(compare_kernels(&[], &[("histogram_k1".into(), 100.0)]).is_err());
     }
 }

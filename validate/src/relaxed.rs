@@ -11,16 +11,16 @@ use warpshard_lab::error::TaskError;
 use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::reference::References;
 use warpshard_lab::statistics::{error_percent, geometric_mean, mean_magnitude};
-use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_report::plot::{Plot, PlotForm, Series};
 
 use super::bench::STANDARD_SET;
 use super::reference::SkippedTraces;
 use super::{TraceRun, Traces};
 
 /// Lengths of epochs, in lookaheads.
-const FACTORS: [u64; 4] = [1, 2, 4, 8];
+const EPOCH_LOOKAHEADS: [u64; 4] = [1, 2, 4, 8];
 /// Runs of each trace and length; the fastest one is used.
-const RUNS: usize = 3;
+const RUNS_PER_EPOCH_LENGTH: usize = 3;
 
 /// Runs the standard set.
 ///
@@ -40,16 +40,18 @@ pub fn run(references: &References, traces: &Traces<'_>) -> Result<StudyOutput, 
         "ms",
         "speed ratio",
     ]);
-    let mut by_factor: [Measured; FACTORS.len()] = Default::default();
+    let mut by_factor: [RelaxedErrors; EPOCH_LOOKAHEADS.len()] = Default::default();
     let mut left_out = SkippedTraces::default();
     for &(trace, _) in STANDARD_SET {
         let folder = crate::trace_folder(references, &traces.cache, trace);
-        let Some((exact, relaxed)) =
-            left_out.found(trace, folder.and_then(|folder| folder.map(|folder| measure(&folder, traces)).transpose()), &mut output)
-        else {
+        let Some((exact, relaxed)) = left_out.unwrap_or_skip(
+            trace,
+            folder.and_then(|folder| folder.map(|folder| measure_relaxed(&folder, traces)).transpose()),
+            &mut output,
+        ) else {
             continue;
         };
-        for ((factor, run), of_factor) in FACTORS.iter().zip(&relaxed).zip(&mut by_factor) {
+        for ((factor, run), of_factor) in EPOCH_LOOKAHEADS.iter().zip(&relaxed).zip(&mut by_factor) {
             let error = error_percent(run.net_cycles, exact.net_cycles).unwrap_or(0.0);
             let ratio = exact.simulate_seconds / run.simulate_seconds;
             let late = run.relaxed.and_then(|relaxed| relaxed.late_share()).unwrap_or(0.0) * 100.0;
@@ -71,10 +73,10 @@ pub fn run(references: &References, traces: &Traces<'_>) -> Result<StudyOutput, 
             ]);
         }
     }
-    left_out.note(references, &mut output);
+    left_out.note_missing(references, &mut output);
     output.figure("traces", by_factor[0].errors.len() as f64);
     let mut series: Vec<Series> = ["mean", "largest"].map(|which| Series { name: format!("{which} error"), points: Vec::new() }).into();
-    for (factor, measured) in FACTORS.iter().zip(&by_factor) {
+    for (factor, measured) in EPOCH_LOOKAHEADS.iter().zip(&by_factor) {
         let mean = mean_magnitude(&measured.errors).ok_or_else(|| StudyError::Nothing("no trace ran".into()))?;
         let largest = measured.errors.iter().fold(0.0f64, |worst, error| worst.max(error.abs()));
         let name = |what: &str| format!("{factor} lookahead(s): {what}");
@@ -87,31 +89,31 @@ pub fn run(references: &References, traces: &Traces<'_>) -> Result<StudyOutput, 
         }
     }
     let (x, y) = ("length of an epoch [lookaheads]".into(), "error of net cycles against exact [%]".into());
-    output.scatter(Plot { title: "error of relaxed epochs".into(), x, y, form: Form::Lines, series });
+    output.scatter(Plot { title: "error of relaxed epochs".into(), x, y, form: PlotForm::Lines, series });
     Ok(output)
 }
 
 /// Results of all traces at one epoch length.
 #[derive(Default)]
-struct Measured {
+struct RelaxedErrors {
     errors: Vec<f64>,
     late: Vec<f64>,
     ratios: Vec<f64>,
 }
 
 /// Returns the exact run and the relaxed runs, each with the host time of its fastest repetition.
-fn measure(folder: &Path, traces: &Traces<'_>) -> Result<(TraceRun, Vec<TraceRun>), TaskError> {
+fn measure_relaxed(folder: &Path, traces: &Traces<'_>) -> Result<(TraceRun, Vec<TraceRun>), TaskError> {
     let faster = |best: Option<TraceRun>, run: TraceRun| match best {
         Some(best) if best.simulate_seconds <= run.simulate_seconds => best,
         _ => run,
     };
     let mut exact = None;
-    let mut relaxed: Vec<Option<TraceRun>> = vec![None; FACTORS.len()];
-    for _ in 0..RUNS {
+    let mut relaxed: Vec<Option<TraceRun>> = vec![None; EPOCH_LOOKAHEADS.len()];
+    for _ in 0..RUNS_PER_EPOCH_LENGTH {
         let run = traces.run_as(folder, &[], RunOptions::default())?;
         let lookahead = run.lookahead_cycles;
         exact = Some(faster(exact, run));
-        for (best, factor) in relaxed.iter_mut().zip(FACTORS) {
+        for (best, factor) in relaxed.iter_mut().zip(EPOCH_LOOKAHEADS) {
             let options = RunOptions { epoch: Some(factor * lookahead), relaxed: true, ..RunOptions::default() };
             *best = Some(faster(best.take(), traces.run_as(folder, &[], options)?));
         }

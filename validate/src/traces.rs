@@ -9,7 +9,7 @@ use warpshard_lab::error::TaskError;
 use warpshard_lab::request::Request;
 use warpshard_report::metrics::{self, Totals};
 use warpshard_run::Catalogue;
-use warpshard_stats::Relaxed;
+use warpshard_stats::RelaxedDeviations;
 
 /// Settings that all runs of a study share.
 #[derive(Clone, Debug)]
@@ -58,12 +58,12 @@ pub struct TraceRun {
     /// The machine's lookahead in core cycles.
     pub lookahead_cycles: u64,
     /// Statistics of the approximation in a relaxed run.
-    pub relaxed: Option<Relaxed>,
+    pub relaxed: Option<RelaxedDeviations>,
 }
 
 impl<'a> Traces<'a> {
     /// Takes the machine and overrides from `request`.
-    pub fn of(request: &'a Request, default: &'static str) -> Self {
+    pub fn from_request(request: &'a Request, default: &'static str) -> Self {
         let cache = request.cache.clone().unwrap_or_else(|| PathBuf::from("target/traces"));
         Self { machine: request.machine.as_deref().unwrap_or(default), overrides: request.set.clone(), catalogue: request.catalogue, cache }
     }

@@ -25,18 +25,18 @@ use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::reference::Table;
 use warpshard_lab::request::Request;
 use warpshard_lab::statistics::{error_percent, log_correlation, median};
-use warpshard_lab::verdict::of_magnitudes;
+use warpshard_lab::verdict::magnitude_headline;
 use warpshard_lab::{Task, programs};
 use warpshard_program::Program;
-use warpshard_report::metrics::{self, Work};
-use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_report::metrics::{self, WorkTotals};
+use warpshard_report::plot::{Plot, PlotForm, Series};
 use warpshard_run::Catalogue;
 use warpshard_workload::{Command, Workload};
 
-use super::reference::Measured;
+use super::reference::MeasuredTable;
 
 /// Folder of the suite.
-const PROGRAMS: &str = "programs";
+const PROGRAMS_FOLDER: &str = "programs";
 
 /// Error in percent above which an application is listed for analysis.
 const LARGE_ERROR_PERCENT: f64 = 30.0;
@@ -47,7 +47,7 @@ const SMALL_LAUNCH_CYCLES: u64 = 10_000;
 /// An application and the equivalent program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Application {
+struct MeasuredApplication {
     /// Name of the application in the table of cycles.
     name: String,
     /// Folder and name of the equivalent program.
@@ -62,11 +62,11 @@ struct Application {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Applications {
-    application: Vec<Application>,
+    application: Vec<MeasuredApplication>,
 }
 
 /// A program to run.
-struct Timing<'a> {
+struct ProgramTiming<'a> {
     program: String,
     set: Vec<(String, String)>,
     catalogue: &'static Catalogue,
@@ -90,9 +90,9 @@ struct ProgramCycles {
     warp_instructions: u64,
 }
 
-impl Timing<'_> {
-    fn file(&self) -> PathBuf {
-        Path::new(PROGRAMS).join(format!("{}.toml", self.program))
+impl ProgramTiming<'_> {
+    fn launch_file(&self) -> PathBuf {
+        Path::new(PROGRAMS_FOLDER).join(format!("{}.toml", self.program))
     }
 
     fn machine(&self) -> Result<Loaded, TaskError> {
@@ -100,11 +100,11 @@ impl Timing<'_> {
     }
 
     fn load(&self) -> Result<Arc<Program>, TaskError> {
-        Program::load(&self.file(), None, &self.set).map_err(TaskError::from)
+        Program::load(&self.launch_file(), None, &self.set).map_err(TaskError::from)
     }
 }
 
-impl fmt::Display for Timing<'_> {
+impl fmt::Display for ProgramTiming<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} on {}", self.program, self.machine)?;
         self.set.iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))
@@ -117,7 +117,7 @@ fn load(catalogue: &Catalogue, machine: &str, overrides: &[(String, String)]) ->
 }
 
 /// Sums over the launches of a run.
-struct Sums {
+struct CycleSums {
     /// Core cycles.
     cycles: u64,
     /// Launch latency included in `cycles`.
@@ -127,21 +127,21 @@ struct Sums {
     warp_instructions: u64,
 }
 
-fn run(machine: &Machine, workload: Workload) -> Result<Sums, TaskError> {
+fn run(machine: &Machine, workload: Workload) -> Result<CycleSums, TaskError> {
     let outcome = simulate(machine, &Arc::new(workload), RunOptions::default())?.outcome;
-    Ok(Sums {
+    Ok(CycleSums {
         cycles: outcome.cycles,
         latency: metrics::launch_latency_cycles(&outcome),
-        active: outcome.kernels.iter().map(|kernel| Work::of_kernel(kernel, &outcome).cycles).sum(),
+        active: outcome.kernels.iter().map(|kernel| WorkTotals::of_kernel(kernel, &outcome).cycles).sum(),
         warp_instructions: outcome.kernels.iter().filter_map(|kernel| kernel.counters.get(metrics::WARP_INSTRUCTIONS)).sum(),
     })
 }
 
-impl Task for Timing<'_> {
+impl Task for ProgramTiming<'_> {
     type Result = ProgramCycles;
 
     fn key(&self) -> Result<String, TaskError> {
-        let code = crc32fast::hash(programs::content(&self.file())?.as_bytes());
+        let code = crc32fast::hash(programs::content(&self.launch_file())?.as_bytes());
         Ok(format!("v100 active {:?} {} {code:08x}", self.set, self.machine()?.provenance.to_toml()))
     }
 
@@ -151,7 +151,7 @@ impl Task for Timing<'_> {
         let workload = || program.workload().map_err(|error| error.to_string());
         let all = workload()?;
         let launches = all.kernels.len();
-        let Sums { cycles, latency, mut active, warp_instructions } = run(&machine, all)?;
+        let CycleSums { cycles, latency, mut active, warp_instructions } = run(&machine, all)?;
         let mut cold = cycles;
         if launches > 1 {
             // Each launch of one workload in a separate run: memory values persist, caches begin empty.
@@ -168,8 +168,8 @@ impl Task for Timing<'_> {
 }
 
 /// A measured application and our result.
-struct Row<'a> {
-    application: &'a Application,
+struct ApplicationRow<'a> {
+    application: &'a MeasuredApplication,
     hardware: u64,
     accel_sim: u64,
     ours: ProgramCycles,
@@ -181,69 +181,69 @@ struct Row<'a> {
 /// Fails if the reference cannot be read, the suite is missing, or the request matches no application.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let columns = ["app", "hardware_cycles", "accel_sim_cycles"];
-    let table = Measured::BoardCycles.table(&request.references, &columns).map_err(StudyError::reference)?;
+    let table = MeasuredTable::BoardCycles.table(&request.references, &columns).map_err(StudyError::reference)?;
     let machine = request.machine.as_deref().unwrap_or("v100-hw");
     load(request.catalogue, machine, &request.set).map_err(StudyError::input)?;
     let applications = applications();
-    let measured = measured(&table).map_err(StudyError::reference)?;
-    let known = |application: &&Application| request.includes(application.program.as_deref().unwrap_or(&application.name));
-    let chosen: Vec<&Application> = applications.iter().filter(known).collect();
-    let tasks: Vec<Timing<'_>> = chosen.iter().filter_map(|application| timing(application, request, machine)).collect();
+    let measured = measured_cycles(&table).map_err(StudyError::reference)?;
+    let known = |application: &&MeasuredApplication| request.includes(application.program.as_deref().unwrap_or(&application.name));
+    let chosen: Vec<&MeasuredApplication> = applications.iter().filter(known).collect();
+    let tasks: Vec<ProgramTiming<'_>> = chosen.iter().filter_map(|application| program_timing(application, request, machine)).collect();
     if tasks.is_empty() {
         let asked = request.only.as_deref().unwrap_or_default();
         return Err(StudyError::Nothing(format!("no application with a known input matches `{asked}`")));
     }
-    let mut results = request.lab().all(&tasks).map_err(StudyError::input)?.into_iter();
+    let mut results = request.lab().run_tasks(&tasks).map_err(StudyError::input)?.into_iter();
     let mut output = StudyOutput::new("v100", format!("cycles of programs on {machine}, of a real V100, and of Accel-Sim"));
     let mut rows = Vec::new();
     for application in chosen {
         let ours = if application.program.is_some() { results.next() } else { None };
         if let (Some(ours), Some((_, hardware, accel_sim))) = (ours, measured.iter().find(|(name, ..)| *name == application.name)) {
-            rows.push(Row { application, hardware: *hardware, accel_sim: *accel_sim, ours });
+            rows.push(ApplicationRow { application, hardware: *hardware, accel_sim: *accel_sim, ours });
         } else {
             let why = application.unknown.as_deref().unwrap_or("the table has no cycles of it");
             output.note(format!("{} is not compared: {why}", application.name));
         }
     }
-    show(&mut output, &rows)?;
+    add_results(&mut output, &rows)?;
     Ok(output)
 }
 
-impl Row<'_> {
+impl ApplicationRow<'_> {
     /// Returns measured cycles minus our active cycles, per launch; `None` unless the kernels are so small that most of it is launch
     /// overhead.
-    fn overhead(&self) -> Option<f64> {
+    fn launch_overhead(&self) -> Option<f64> {
         let ProgramCycles { launches, active, .. } = self.ours;
         (launches > 1 && active < SMALL_LAUNCH_CYCLES * launches).then(|| (self.hardware as f64 - active as f64) / launches as f64)
     }
 
     /// Returns our active cycles plus a launch overhead per launch.
-    fn with_overhead(&self, overhead: f64) -> u64 {
+    fn cycles_with_overhead(&self, overhead: f64) -> u64 {
         self.ours.active.saturating_add_signed((overhead * self.ours.launches as f64).round() as i64)
     }
 }
 
 /// Estimates the hardware's launch overhead in core cycles: the median over the applications with the smallest kernels.
-fn launch_overhead(rows: &[Row<'_>]) -> Option<f64> {
-    median(&rows.iter().filter_map(Row::overhead).collect::<Vec<_>>())
+fn estimate_launch_overhead(rows: &[ApplicationRow<'_>]) -> Option<f64> {
+    median(&rows.iter().filter_map(ApplicationRow::launch_overhead).collect::<Vec<_>>())
 }
 
-fn applications() -> Vec<Application> {
+fn applications() -> Vec<MeasuredApplication> {
     let text = include_str!("../reference/gv100-programs.toml");
     let read: Result<Applications, _> = toml::from_str(text);
     read.unwrap_or_else(|error| panic!("validate/reference/gv100-programs.toml: {error}")).application
 }
 
-fn timing<'a>(application: &Application, request: &'a Request, machine: &'a str) -> Option<Timing<'a>> {
+fn program_timing<'a>(application: &MeasuredApplication, request: &'a Request, machine: &'a str) -> Option<ProgramTiming<'a>> {
     let set = application.set.iter().map(|(key, value)| (key.clone(), value.to_string())).collect();
-    Some(Timing { program: application.program.clone()?, set, catalogue: request.catalogue, machine, overrides: &request.set })
+    Some(ProgramTiming { program: application.program.clone()?, set, catalogue: request.catalogue, machine, overrides: &request.set })
 }
 
-fn measured(table: &Table) -> Result<Vec<(String, u64, u64)>, TaskError> {
+fn measured_cycles(table: &Table) -> Result<Vec<(String, u64, u64)>, TaskError> {
     table.rows().map(|row| Ok((row.text("app").to_owned(), row.number("hardware_cycles")?, row.number("accel_sim_cycles")?))).collect()
 }
 
-fn show(output: &mut StudyOutput, rows: &[Row<'_>]) -> Result<(), StudyError> {
+fn add_results(output: &mut StudyOutput, rows: &[ApplicationRow<'_>]) -> Result<(), StudyError> {
     output.columns(&[
         "program",
         "launches",
@@ -262,18 +262,18 @@ fn show(output: &mut StudyOutput, rows: &[Row<'_>]) -> Result<(), StudyError> {
         "active with measured overhead",
         "error %",
     ]);
-    let overhead = launch_overhead(rows);
+    let overhead = estimate_launch_overhead(rows);
     let mut errors: [Vec<f64>; 6] = Default::default();
     let mut others = Vec::new();
     let mut points = Vec::new();
     for row in rows {
-        let Row { application, hardware, accel_sim, ours } = row;
+        let ApplicationRow { application, hardware, accel_sim, ours } = row;
         let name = application.program.clone().unwrap_or_default();
         let net = ours.cycles.saturating_sub(ours.latency);
-        let cycles = [*accel_sim, ours.cycles, ours.cold, net, ours.active, row.with_overhead(overhead.unwrap_or_default())];
+        let cycles = [*accel_sim, ours.cycles, ours.cold, net, ours.active, row.cycles_with_overhead(overhead.unwrap_or_default())];
         let own = cycles.map(|cycles| error_percent(cycles, *hardware).unwrap_or_default());
         errors.iter_mut().zip(own).for_each(|(errors, error)| errors.push(error));
-        if row.overhead().is_none() {
+        if row.launch_overhead().is_none() {
             others.push(own[5]);
         }
         points.push((*hardware as f64, ours.cycles as f64));
@@ -288,7 +288,7 @@ fn show(output: &mut StudyOutput, rows: &[Row<'_>]) -> Result<(), StudyError> {
         return Err(StudyError::Nothing("the table has no cycles of these applications".into()));
     }
     let mean = |errors: &[f64]| errors.iter().map(|error| error.abs()).sum::<f64>() / errors.len() as f64;
-    output.headline("mean absolute error, %", &of_magnitudes(&errors[1], None));
+    output.headline("mean absolute error, %", &magnitude_headline(&errors[1], None));
     output.figure("mean absolute error of Accel-Sim on the same applications, %", mean(&errors[0]));
     output.figure("mean absolute error with empty caches before every launch, %", mean(&errors[2]));
     output.figure("mean absolute error without launch latency, %", mean(&errors[3]));
@@ -314,7 +314,7 @@ fn show(output: &mut StudyOutput, rows: &[Row<'_>]) -> Result<(), StudyError> {
         title: "Cycles of applications on a V100".into(),
         x: "measured, cycles".into(),
         y: "warpshard, cycles".into(),
-        form: Form::Scatter,
+        form: PlotForm::Scatter,
         series: vec![Series { name: "one application".into(), points }],
     });
     Ok(())
@@ -326,14 +326,14 @@ mod tests {
 
     #[test]
     fn every_measured_application_has_a_program_with_its_parameters_or_a_reason() {
-        let (name, text) = Measured::BoardCycles.built_in();
-        let measured = measured(&Table::parse(name, text, &["app"]).unwrap()).unwrap();
+        let (name, text) = MeasuredTable::BoardCycles.built_in();
+        let measured = measured_cycles(&Table::parse(name, text, &["app"]).unwrap()).unwrap();
         let applications = applications();
         for (app, hardware, accel_sim) in &measured {
             let known = applications.iter().find(|application| application.name == *app).unwrap_or_else(|| panic!("{app}"));
             assert!(known.program.is_some() != known.unknown.is_some() && *hardware > 0 && *accel_sim > 0, "{app}");
-            if let Some(timing) = timing(known, &Request::default(), "tiny") {
-                let launch: toml::Table = toml::from_str(&warpshard_config::input::read_text(&timing.file()).unwrap()).unwrap();
+            if let Some(timing) = program_timing(known, &Request::default(), "tiny") {
+                let launch: toml::Table = toml::from_str(&warpshard_config::input::read_text(&timing.launch_file()).unwrap()).unwrap();
                 assert!(known.set.keys().all(|key| launch["parameters"].get(key).is_some()), "{app}");
                 timing.key().unwrap();
             }
@@ -345,7 +345,7 @@ mod tests {
     fn a_program_takes_longer_with_empty_caches() {
         let applications = applications();
         let application = applications.iter().find(|known| known.program.as_deref() == Some("rodinia/lud")).unwrap();
-        let task = Timing {
+        let task = ProgramTiming {
             program: "rodinia/lud".into(),
             set: vec![("n".into(), "48".into())],
             catalogue: Catalogue::core(),
@@ -358,8 +358,8 @@ mod tests {
         let mut output = StudyOutput::new("v100", String::new());
         // Seven launches, each alone. All cycles other than launch latency are active, except for the dispatcher's links.
         assert!(ours.active <= ours.cold - ours.latency && ours.active > 7 * 100, "{ours:?}");
-        let rows = [Row { application, hardware: ours.cycles * 2, accel_sim: ours.cycles * 3, ours }];
-        show(&mut output, &rows).unwrap();
+        let rows = [ApplicationRow { application, hardware: ours.cycles * 2, accel_sim: ours.cycles * 3, ours }];
+        add_results(&mut output, &rows).unwrap();
         // With a single application, the estimated overhead makes its active cycles equal to the measured ones.
         assert!(output.figure_named("mean absolute error of active cycles with this overhead, %").unwrap() < 0.1);
         let overhead = output.figure_named("launch overhead measured on the smallest kernels, cycles").unwrap();

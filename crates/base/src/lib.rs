@@ -22,4 +22,4 @@ pub use mask::{LaneMask, WARP_SIZE, WarpMask};
 pub use ring::Ring;
 pub use rng::Rng;
 pub use time::{ClockDomain, Crossing, Cycle, Frequency, Tick, TimeBase};
-pub use warpshard_host::{Slots, Task, add_truncated, largest_sums, positions, prefetch, wide};
+pub use warpshard_host::{Slots, VectorTask, add_truncated, largest_sums, positions, prefetch, wide};

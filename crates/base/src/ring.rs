@@ -38,14 +38,14 @@ impl<T: Copy> Ring<T> {
     /// Prefetches the oldest element and the slot of the element that is appended next.
     #[inline]
     pub fn prefetch(&self) {
-        prefetch(self.at(0));
-        prefetch(self.at(self.len));
+        prefetch(self.slot_at(0));
+        prefetch(self.slot_at(self.len));
     }
 
     /// Prefetches up to `count` of the oldest elements.
     #[inline]
     pub fn prefetch_first(&self, count: u32) {
-        (0..count.min(self.len)).for_each(|position| prefetch(self.at(position)));
+        (0..count.min(self.len)).for_each(|position| prefetch(self.slot_at(position)));
     }
 
     /// Appends `value` and grows the allocation if the queue is full; for queues whose length is bounded elsewhere.
@@ -76,7 +76,7 @@ impl<T: Copy> Ring<T> {
     /// Returns the element at position `position` from the front.
     #[inline]
     pub fn get(&self, position: usize) -> Option<&T> {
-        if position < self.len as usize { Some(self.at(position as u32)) } else { None }
+        if position < self.len as usize { Some(self.slot_at(position as u32)) } else { None }
     }
 
     /// Returns a mutable reference to the element at position `position` from the front.
@@ -111,7 +111,7 @@ impl<T: Copy> Ring<T> {
 
     /// Returns the slot at position `position` from the front, which may be empty.
     #[inline(always)]
-    fn at(&self, position: u32) -> &T {
+    fn slot_at(&self, position: u32) -> &T {
         self.slots.get(self.head.wrapping_add(position))
     }
 
@@ -129,13 +129,13 @@ impl<T: Copy> Ring<T> {
     /// Returns the oldest element.
     #[inline]
     pub fn front(&self) -> Option<&T> {
-        if self.len == 0 { None } else { Some(self.at(0)) }
+        if self.len == 0 { None } else { Some(self.slot_at(0)) }
     }
 
     /// Returns the newest element.
     #[inline]
     pub fn back(&self) -> Option<&T> {
-        if self.len == 0 { None } else { Some(self.at(self.len - 1)) }
+        if self.len == 0 { None } else { Some(self.slot_at(self.len - 1)) }
     }
 
     /// Returns a mutable reference to the oldest element.
@@ -150,7 +150,7 @@ impl<T: Copy> Ring<T> {
         if self.len == 0 {
             return None;
         }
-        let value = *self.at(0);
+        let value = *self.slot_at(0);
         self.drop_front();
         Some(value)
     }
@@ -158,10 +158,10 @@ impl<T: Copy> Ring<T> {
     /// Removes and returns the oldest element if `wanted` returns true for it.
     #[inline]
     pub fn pop_if(&mut self, wanted: impl FnOnce(&T) -> bool) -> Option<T> {
-        if self.len == 0 || !wanted(self.at(0)) {
+        if self.len == 0 || !wanted(self.slot_at(0)) {
             return None;
         }
-        let value = *self.at(0);
+        let value = *self.slot_at(0);
         self.drop_front();
         Some(value)
     }
@@ -186,12 +186,12 @@ impl<T: Copy> Ring<T> {
             return None;
         }
         self.head = self.head.wrapping_add(1);
-        Some(self.at(0))
+        Some(self.slot_at(0))
     }
 
     /// Returns an iterator over the elements, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        (0..self.len).map(|position| self.at(position))
+        (0..self.len).map(|position| self.slot_at(position))
     }
 }
 

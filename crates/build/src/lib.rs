@@ -11,10 +11,10 @@ use git::commit_of;
 /// The version of the program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// A digest of the sources of all packages.
-pub const SOURCES: &str = env!("WARPSHARD_SOURCES");
+pub const SOURCES_DIGEST: &str = env!("WARPSHARD_SOURCES");
 /// A digest of the sources of the packages that affect the result of a whole run.
-pub const SIMULATOR: &str = env!("WARPSHARD_SIMULATOR");
-/// The packages included in [`SIMULATOR`], separated by commas.
+pub const SIMULATOR_DIGEST: &str = env!("WARPSHARD_SIMULATOR");
+/// The packages included in [`SIMULATOR_DIGEST`], separated by commas.
 pub const SIMULATOR_PACKAGES: &str = env!("WARPSHARD_SIMULATOR_PACKAGES");
 
 /// Returns the commit of the program, or `unknown`; for a development build, the present commit of its sources with `-development`.
@@ -29,7 +29,7 @@ pub fn commit() -> &'static str {
 /// Returns the version, the commit and the digest of the sources; the digest identifies development builds of uncommitted sources. The
 /// Python package of the same sources has the same build.
 pub fn build() -> &'static str {
-    static BUILD: LazyLock<String> = LazyLock::new(|| format!("{VERSION} {} {SOURCES}", commit()));
+    static BUILD: LazyLock<String> = LazyLock::new(|| format!("{VERSION} {} {SOURCES_DIGEST}", commit()));
     &BUILD
 }
 
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     /// Returns the workspace packages on which a package depends according to cargo, including the package.
-    fn closure(of: &str) -> BTreeSet<String> {
+    fn dependency_closure(of: &str) -> BTreeSet<String> {
         let output = Command::new(env!("CARGO"))
             .args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none", "--format", "{p}", "--package", of])
             .current_dir(workspace())
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn the_digest_covers_every_package_that_a_whole_run_depends_on() {
         let covered: BTreeSet<String> = SIMULATOR_PACKAGES.split(',').map(str::to_owned).collect();
-        let needed: BTreeMap<&str, BTreeSet<String>> = ["warpshard-chip", "warpshard-run"].map(|of| (of, closure(of))).into();
+        let needed: BTreeMap<&str, BTreeSet<String>> = ["warpshard-chip", "warpshard-run"].map(|of| (of, dependency_closure(of))).into();
         assert!(needed["warpshard-chip"].len() > 15, "{needed:?}");
         for (of, needed) in needed {
             let missing: Vec<_> = needed.difference(&covered).filter(|name| *name != "warpshard-sample").collect();

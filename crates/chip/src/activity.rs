@@ -2,34 +2,34 @@
 
 use warpshard_base::Cycle;
 use warpshard_config::Machine;
-use warpshard_mem::dram::control::Issued;
+use warpshard_mem::dram::control::IssuedCommand;
 use warpshard_mem::dram::standard::Command;
-use warpshard_stats::activity::{Activity, BankCommand, BankEvent, ChannelActivity, Log, Recording};
+use warpshard_stats::activity::{Activity, BankCommand, BankEvent, ChannelActivity, EventLog, RecordingSelection};
 
 use super::unit::ChipUnit;
 
 /// Enables the requested recording of a unit.
-pub(super) fn record(unit: &mut ChipUnit, machine: &Machine, recording: &Recording) {
+pub(super) fn record(unit: &mut ChipUnit, machine: &Machine, recording: &RecordingSelection) {
     match unit {
         ChipUnit::Sm(sm) => sm.record(recording.sms.contains(&sm.id().0), Cycle(recording.from), recording.most),
         ChipUnit::Partition(partition) if recording.partitions.contains(&partition.id().0) => {
             let (core, dram) = (u128::from(machine.clocks.core.0), u128::from(machine.clocks.dram.0));
             let from = (u128::from(recording.from) * dram / core.max(1)) as u64;
-            partition.record_commands(Log::new(from, recording.most));
+            partition.record_commands(EventLog::new(from, recording.most));
         }
         _ => {}
     }
 }
 
 /// Collects the recordings of the units.
-pub(super) fn take(units: &mut [ChipUnit], machine: &Machine) -> Activity {
+pub(super) fn collect_activity(units: &mut [ChipUnit], machine: &Machine) -> Activity {
     let mut activity = Activity::default();
     for unit in units {
         match unit {
             ChipUnit::Sm(sm) => activity.sms.push(sm.take_activity()),
             ChipUnit::Partition(partition) => {
                 let partition_id = partition.id().0;
-                activity.channels.push(channel(partition_id, partition.take_commands(), machine));
+                activity.channels.push(channel_activity(partition_id, partition.take_commands(), machine));
             }
             _ => {}
         }
@@ -37,11 +37,12 @@ pub(super) fn take(units: &mut [ChipUnit], machine: &Machine) -> Activity {
     activity
 }
 
-fn channel(partition: u16, commands: Log<Issued>, machine: &Machine) -> ChannelActivity {
+fn channel_activity(partition: u16, commands: EventLog<IssuedCommand>, machine: &Machine) -> ChannelActivity {
     let (dram, clock) = (&machine.mem.dram, machine.clocks.dram);
     let device = machine.mem.device(clock).ok().flatten();
     let (_, per_clock) = dram.burst();
-    let command = |issued: Issued| BankCommand { at: issued.at.0, bank: issued.bank, what: event(issued.command), row: issued.row };
+    let command =
+        |issued: IssuedCommand| BankCommand { at: issued.at.0, bank: issued.bank, what: bank_event(issued.command), row: issued.row };
     ChannelActivity {
         partition,
         khz: clock.0,
@@ -53,7 +54,7 @@ fn channel(partition: u16, commands: Log<Issued>, machine: &Machine) -> ChannelA
     }
 }
 
-fn event(command: Command) -> BankEvent {
+fn bank_event(command: Command) -> BankEvent {
     match command {
         Command::Activate => BankEvent::Open,
         Command::Precharge => BankEvent::Close,

@@ -10,12 +10,12 @@ use super::layout::ChipLayout;
 use super::unit::ChipDecision;
 
 /// Lets the grid schedulers launch the kernels that wait for the CPU cores.
-pub(super) fn release(layout: &ChipLayout) -> impl Iterator<Item = (UnitId, ChipDecision)> + use<> {
+pub(super) fn release_kernels(layout: &ChipLayout) -> impl Iterator<Item = (UnitId, ChipDecision)> + use<> {
     layout.grids().map(|grid| (grid, ChipDecision::Grid(GridDecision::Release)))
 }
 
 /// Returns the unit settings that carry out a decision, in the order in which they are applied.
-pub(super) fn settings(layout: &ChipLayout, decision: &Decision) -> Vec<(UnitId, ChipDecision)> {
+pub(super) fn unit_settings(layout: &ChipLayout, decision: &Decision) -> Vec<(UnitId, ChipDecision)> {
     if let Decision::KernelCtas { sm, kernel, limit } = *decision {
         let decision = |sm| ChipDecision::Grid(GridDecision::KernelCtas { sm, kernel, limit });
         return match sm.map(|sm| layout.grid_of(sm)) {

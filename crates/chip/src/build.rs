@@ -43,7 +43,7 @@ impl Default for ShardCut {
 
 /// A machine ready to run, and the positions of its units.
 #[derive(Debug)]
-pub struct Built {
+pub struct BuiltChip {
     /// Units and links.
     pub plan: Plan<ChipUnit>,
     /// The positions of the units.
@@ -52,7 +52,7 @@ pub struct Built {
 
 /// The clocks of a GPU.
 #[derive(Clone, Copy, Debug)]
-struct Clocks {
+struct ChipClocks {
     core: ClockDomain,
     noc: ClockDomain,
     llc: ClockDomain,
@@ -61,7 +61,7 @@ struct Clocks {
 
 /// The first link of each kind of a GPU. Links of one kind are consecutive in the plan, in the order of their creation.
 #[derive(Clone, Copy, Debug)]
-struct Wiring {
+struct GpuWiring {
     port_to_request: LinkId,
     request_credit_to_port: LinkId,
     request_to_slice: LinkId,
@@ -83,7 +83,7 @@ struct Wiring {
     next: u32,
 }
 
-impl Wiring {
+impl GpuWiring {
     /// Numbers the links of a GPU from `first`, with `cpus` CPU cores, `hub` hub ports at each network, and, with `peers`, a cluster
     /// network.
     fn of(first: u32, machine: &Machine, cpus: u32, hub: u32, peers: bool) -> Self {
@@ -176,10 +176,10 @@ fn check_clusters(machine: &Machine, workload: &Workload) -> Result<(), BuildErr
 ///
 /// # Errors
 /// A kernel does not fit on an SM, or the machine's clocks or queues are inconsistent; a message for the user.
-pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>, cut: ShardCut) -> Result<Built, BuildError> {
+pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>, cut: ShardCut) -> Result<BuiltChip, BuildError> {
     load.map_or(Ok(()), |load| load.check(machine))?;
     machine.each_kind().try_for_each(Machine::check_own)?;
-    let (clocks, cpu_clock) = clocks(machine)?;
+    let (clocks, cpu_clock) = machine_clocks(machine)?;
     machine.each_kind().try_for_each(|kind| check_owners(kind, workload))?;
     machine.each_kind().try_for_each(|kind| check_clusters(kind, workload))?;
     let system = machine.system.as_ref().map(|system| SystemPlan::of(machine, system, workload)).transpose()?;
@@ -187,10 +187,10 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
     let clusters = workload.kernels.iter().any(|kernel| kernel.info.cluster_ctas() > 1);
     let layout = ChipLayout::of(machine, load.map_or(0, CpuLoad::cores), switches, clusters);
     let hub = machine.system.as_ref().map_or(0, |system| system.hub.ports);
-    let mut wirings: Vec<Wiring> = Vec::new();
+    let mut wirings: Vec<GpuWiring> = Vec::new();
     for (number, gpu) in (0..).zip(machine.each_gpu()) {
         let peers = layout.gpu(number).peers().is_some();
-        wirings.push(Wiring::of(wirings.last().map_or(0, |wiring| wiring.next), gpu, layout.cpus, hub, peers));
+        wirings.push(GpuWiring::of(wirings.last().map_or(0, |wiring| wiring.next), gpu, layout.cpus, hub, peers));
     }
     let mut plan = Plan::new(clocks[0].core);
     let needs_phases = machine.each_kind().any(|kind| kind.gpu.sm.order.needs_phases());
@@ -200,7 +200,7 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
         let resident = occupancies_on(own, workload, machine.system.as_ref().map(|_| number))?;
         let machine = system.as_ref().map_or(own, |system| &system.machines[number as usize]);
         let phases = phases.as_ref().filter(|_| own.gpu.sm.order.needs_phases());
-        let gpu = Gpu { number, machine, workload, clocks, layout: &layout, wiring, cut, system: system.as_ref() };
+        let gpu = GpuBuilder { number, machine, workload, clocks, layout: &layout, wiring, cut, system: system.as_ref() };
         shard = gpu.add_units(&mut plan, &resident, phases, load, shard)?;
     }
     if let (Some(load), Some(cpu), Some(clock)) = (load, &machine.cpu, cpu_clock) {
@@ -211,27 +211,27 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
         system.add_switches(&mut plan, clocks[0].noc, lanes, shard);
     }
     for ((gpu, machine), clocks) in (0..).zip(machine.each_gpu()).zip(&clocks) {
-        link(&mut plan, machine, clocks, &layout, gpu);
+        create_links(&mut plan, machine, clocks, &layout, gpu);
     }
     if let Some(system) = &system {
-        system.link(&mut plan, &layout, &clocks.iter().map(|clocks| clocks.noc).collect::<Vec<_>>());
+        system.create_links(&mut plan, &layout, &clocks.iter().map(|clocks| clocks.noc).collect::<Vec<_>>());
     }
-    Ok(Built { plan, layout })
+    Ok(BuiltChip { plan, layout })
 }
 
 /// A GPU under construction.
-struct Gpu<'a> {
+struct GpuBuilder<'a> {
     number: u32,
     machine: &'a Machine,
     workload: &'a Arc<Workload>,
-    clocks: &'a Clocks,
+    clocks: &'a ChipClocks,
     layout: &'a ChipLayout,
-    wiring: &'a Wiring,
+    wiring: &'a GpuWiring,
     cut: ShardCut,
     system: Option<&'a SystemPlan>,
 }
 
-impl Gpu<'_> {
+impl GpuBuilder<'_> {
     /// Adds the GPU's units, which begin a new shard, and returns the number of the unit after the last.
     fn add_units(
         &self,
@@ -264,7 +264,7 @@ impl Gpu<'_> {
             shard += 1;
         }
         let grid = Grid::new(self.machine, Arc::clone(self.workload), resident.to_vec(), self.grid());
-        let unit = ChipUnit::Grid(Box::new(if load.is_some_and(CpuLoad::delays_kernels) { grid.held() } else { grid }));
+        let unit = ChipUnit::Grid(Box::new(if load.is_some_and(CpuLoad::delays_kernels) { grid.with_held_launches() } else { grid }));
         let name = format!("{prefix}grid scheduler");
         plan.add_unit(PlannedUnit { name, unit, clock: clocks.core, kind: "grid", shard, cost: 0.2, part });
         shard += 1;
@@ -283,7 +283,7 @@ impl Gpu<'_> {
         Ok(shard)
     }
 
-    fn nth(first: LinkId, index: u32) -> LinkId {
+    fn nth_link(first: LinkId, index: u32) -> LinkId {
         LinkId(first.0 + index as u16)
     }
 
@@ -296,13 +296,13 @@ impl Gpu<'_> {
     fn sm(&self, sm: u32, phases: Option<&Arc<[Phases]>>) -> Sm {
         let (wiring, peers) = (self.wiring, self.layout.gpu(self.number).peers().is_some());
         let ports = SmPorts {
-            to_request_net: Self::nth(wiring.port_to_request, sm),
-            to_grid: Self::nth(wiring.sm_to_grid, sm),
-            reply_credit: Self::nth(wiring.port_credit_to_reply, sm),
-            from_reply_net: Self::nth(wiring.reply_to_port, sm),
-            request_credit: Self::nth(wiring.request_credit_to_port, sm),
-            from_grid: Self::nth(wiring.grid_to_sm, sm),
-            peers: peers.then(|| (Self::nth(wiring.sm_to_peers, sm), Self::nth(wiring.peers_to_sm, sm))),
+            to_request_net: Self::nth_link(wiring.port_to_request, sm),
+            to_grid: Self::nth_link(wiring.sm_to_grid, sm),
+            reply_credit: Self::nth_link(wiring.port_credit_to_reply, sm),
+            from_reply_net: Self::nth_link(wiring.reply_to_port, sm),
+            request_credit: Self::nth_link(wiring.request_credit_to_port, sm),
+            from_grid: Self::nth_link(wiring.grid_to_sm, sm),
+            peers: peers.then(|| (Self::nth_link(wiring.sm_to_peers, sm), Self::nth_link(wiring.peers_to_sm, sm))),
         };
         let unit = Sm::new(SmId(sm as u16), self.machine, Arc::clone(self.workload), ports);
         let unit = if let Some(phases) = phases { unit.with_phases(Arc::clone(phases)) } else { unit };
@@ -317,11 +317,11 @@ impl Gpu<'_> {
         let partition = u32::from(id.0);
         let first = partition * self.machine.mem.map.slices_per_partition;
         let ports = PartitionPorts {
-            request_in: Self::nth(wiring.request_to_slice, first),
-            credit_out: Self::nth(wiring.slice_credit_to_request, first),
-            reply_out: Self::nth(wiring.slice_to_reply, first),
-            credit_in: Self::nth(wiring.reply_credit_to_slice, first),
-            from_grid: Self::nth(wiring.grid_to_partition, partition),
+            request_in: Self::nth_link(wiring.request_to_slice, first),
+            credit_out: Self::nth_link(wiring.slice_credit_to_request, first),
+            reply_out: Self::nth_link(wiring.slice_to_reply, first),
+            credit_in: Self::nth_link(wiring.reply_credit_to_slice, first),
+            from_grid: Self::nth_link(wiring.grid_to_partition, partition),
         };
         Partition::new(id, self.machine, clocks.llc, clocks.dram, ports)
             .with_core_clock(clocks.core)
@@ -382,7 +382,8 @@ fn network(machine: &Machine, cpus: u32, direction: Direction, ports: SubnetPort
         return Ok(match Crossbar::new(direction, noc, inputs, outputs, ports) {
             Some(crossbar) => {
                 let site = SwitchSite { replies: direction == Direction::Reply, inputs, outputs };
-                let arbiter = machine.own.arbiter.as_ref().filter(|_| noc.arbiter == machine::Arbiter::Own).map(|maker| maker.make(&site));
+                let arbiter =
+                    machine.own.arbiter.as_ref().filter(|_| noc.arbiter == machine::Arbiter::Own).map(|maker| maker.create(&site));
                 ChipUnit::Crossbar(Box::new(crossbar.with_arbiter(arbiter)))
             }
             None => ChipUnit::Mesh(Box::new(MeshNet::new(direction, &vc_crossbar(noc, inputs, outputs, cores)?, ports))),
@@ -403,9 +404,9 @@ fn network(machine: &Machine, cpus: u32, direction: Direction, ports: SubnetPort
     let (own_bytes, bytes) = (mesh.cpu_channel_bytes, mesh.channel_bytes);
     let spec = SubnetSpec {
         flit_bytes: match (own, own_bytes) {
-            (0, _) => vec![width(bytes)],
-            (_, 0) => vec![width(bytes), width(bytes)],
-            _ => vec![width(bytes - own_bytes), width(own_bytes)],
+            (0, _) => vec![flit_width(bytes)],
+            (_, 0) => vec![flit_width(bytes), flit_width(bytes)],
+            _ => vec![flit_width(bytes - own_bytes), flit_width(own_bytes)],
         },
         apart: own > 0 && own_bytes > 0,
         class_of_core: (0..cores).map(|port| u8::from(own > 0 && port >= sms)).collect(),
@@ -451,7 +452,7 @@ fn network_cost(machine: &Machine, cpus: u32) -> f64 {
 }
 
 /// Returns the bytes of a flit. A channel wider than any packet behaves like the widest representable channel.
-fn width(bytes: u32) -> u16 {
+fn flit_width(bytes: u32) -> u16 {
     bytes.min(u32::from(u16::MAX)) as u16
 }
 
@@ -475,7 +476,7 @@ fn vc_crossbar(noc: &Noc, inputs: usize, outputs: usize, cores: usize) -> Result
         senders: (0..inputs as u16).collect(),
         receivers: (0..outputs as u16).collect(),
         class_of_core: vec![0; cores],
-        flit_bytes: vec![width(vc.channel_bytes)],
+        flit_bytes: vec![flit_width(vc.channel_bytes)],
         apart: false,
         header_bytes: vc.header_bytes as u16,
         input_queue: noc.input_queue,
@@ -489,7 +490,7 @@ fn add_cpus(
     cpu: &Cpu,
     clock: ClockDomain,
     load: &CpuLoad,
-    wiring: &Wiring,
+    wiring: &GpuWiring,
     first_shard: u32,
 ) -> Result<(), BuildError> {
     for (core, application) in (0..).zip(&load.applications) {
@@ -521,8 +522,8 @@ fn copy_latency(machine: &Machine) -> u64 {
     machine.gpu.dispatch.latency + (hub * machine.clocks.core.0).div_ceil(machine.clocks.noc.0)
 }
 
-/// Creates the links of a GPU in the order of [`Wiring`].
-fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &ChipLayout, gpu: u32) {
+/// Creates the links of a GPU in the order of [`GpuWiring`].
+fn create_links(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &ChipClocks, layout: &ChipLayout, gpu: u32) {
     let hop = machine.noc.link_latency * clocks.noc.period;
     let net = Latency::Fixed(Tick(hop));
     // The ROP pipe is between the network and the slice's tags. As part of the link it determines the length of the lookahead.
@@ -577,7 +578,7 @@ fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &
 }
 
 /// Returns the clocks of each GPU and of the CPU cores, over one base tick.
-fn clocks(machine: &Machine) -> Result<(Vec<Clocks>, Option<ClockDomain>), BuildError> {
+fn machine_clocks(machine: &Machine) -> Result<(Vec<ChipClocks>, Option<ClockDomain>), BuildError> {
     let cpu = machine.cpu.as_ref().map(|cpu| cpu.clock);
     let of_kind = |kind: &Machine| [kind.clocks.core, kind.clocks.noc, kind.clocks.llc, kind.clocks.dram];
     let all: Vec<Frequency> = machine.each_kind().flat_map(of_kind).chain(cpu).collect();
@@ -585,7 +586,7 @@ fn clocks(machine: &Machine) -> Result<(Vec<Clocks>, Option<ClockDomain>), Build
     let domain = |frequency| base.domain(frequency);
     let of_gpu = |gpu: &Machine| {
         let [core, noc, llc, dram] = of_kind(gpu).map(domain);
-        Clocks { core, noc, llc, dram }
+        ChipClocks { core, noc, llc, dram }
     };
     Ok((machine.each_gpu().map(of_gpu).collect(), cpu.map(domain)))
 }
@@ -614,5 +615,5 @@ fn occupancies_on(machine: &Machine, workload: &Workload, gpu: Option<u32>) -> R
 
 /// Returns the phases of all kernels as annotated by a compiler, for warp schedulers that use them.
 fn phases_of(workload: &Workload) -> Arc<[Phases]> {
-    workload.kernels.iter().map(|kernel| Phases::of_kernel(kernel, &Latencies::COMPILER, LongOps::All)).collect()
+    workload.kernels.iter().map(|kernel| Phases::of_kernel(kernel, &Latencies::COMPILER_PASS, LongOps::All)).collect()
 }

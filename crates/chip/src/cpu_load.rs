@@ -7,7 +7,7 @@ use thiserror::Error;
 use warpshard_base::CpuId;
 use warpshard_config::Machine;
 use warpshard_cpu::CpuGoals;
-use warpshard_cpu_load::{CpuMix, CpuProfile, CpuStream, CpuTrace, ProfileError, ProfileStream, TraceError, builtin_profile};
+use warpshard_cpu_load::{CpuMix, CpuProfile, CpuProfileError, CpuStream, CpuTrace, ProfileStream, TraceError, builtin_profile};
 use warpshard_protocol::EventKind;
 
 /// The instruction source of a core.
@@ -24,7 +24,7 @@ pub enum CpuSource {
 pub enum CpuLoadError {
     /// A profile or mix is unknown or invalid.
     #[error(transparent)]
-    Profile(#[from] ProfileError),
+    Profile(#[from] CpuProfileError),
     /// A trace is invalid.
     #[error(transparent)]
     Trace(#[from] TraceError),
@@ -197,7 +197,7 @@ impl CpuProgress {
         }
     }
 
-    pub(super) fn wants(&self, kind: EventKind) -> bool {
+    pub(super) fn needs_event(&self, kind: EventKind) -> bool {
         match kind {
             EventKind::RunEnded => true,
             EventKind::CoreWarm(_) => self.delays_kernels,
@@ -206,7 +206,7 @@ impl CpuProgress {
         }
     }
 
-    pub(super) fn see(&mut self, kind: EventKind) {
+    pub(super) fn record_event(&mut self, kind: EventKind) {
         let done = |list: &mut Vec<bool>, core: CpuId| list[core.index()] = false;
         match kind {
             EventKind::RunEnded => self.gpus_left -= 1,

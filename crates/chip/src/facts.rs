@@ -35,7 +35,7 @@ pub fn facts(machine: &Machine, workload: &Workload) -> Facts {
         ranges: sm.allocation == Allocation::Ranges,
         spatial: machine.gpu.dispatch.sharing == Sharing::Spatial,
         interleaved: machine.gpu.dispatch.sharing == Sharing::Interleaved,
-        peaks: peaks(machine),
+        peaks: peak_rates(machine),
         kernels: workload.kernels.iter().map(kernel).collect(),
         applications: workload.applications().into_iter().map(|app| app.name).collect(),
         restarted: workload.applications().into_iter().map(|app| !app.again.is_empty()).collect(),
@@ -82,7 +82,7 @@ pub(super) fn check_uniform_gpus(machine: &Machine) -> Result<(), String> {
 }
 
 /// Returns the peak rates of the machine per core cycle of GPU 0.
-fn peaks(machine: &Machine) -> Peaks {
+fn peak_rates(machine: &Machine) -> Peaks {
     let (mem, sm) = (&machine.mem, &machine.gpu.sm);
     let per_core = |clock: warpshard_base::Frequency| clock.0 as f64 / machine.clocks.core.0 as f64;
     let access_bytes = if mem.llc.sectored { SECTOR_BYTES as f64 } else { f64::from(mem.llc.line_bytes) };
@@ -124,13 +124,13 @@ mod tests {
     #[test]
     fn peak_rates_match_the_data_sheet() {
         let machine = Machine::load("m2090", &[]).unwrap().machine;
-        let peaks = peaks(&machine);
+        let peaks = peak_rates(&machine);
         // m2090 has two schedulers, lines of 128 bytes, 12 slices with channels of 32 bytes at the core clock, and 177.6 GB/s at 650 MHz.
         assert_eq!((peaks.issue, peaks.access_bytes, peaks.noc_bytes, peaks.llc_bytes), (2.0, 128.0, 384.0, 384.0));
         assert!((peaks.dram_bytes * 0.65 - 177.6).abs() < 0.1, "{peaks:?}");
         let mut mesh = machine;
         mesh.noc.mesh = Some(Mesh { columns: 6, rows: 5, channel_bytes: 32, ..Mesh::default() });
         // The bisection cuts the shorter side, in both directions, at a network clock equal to the core clock.
-        assert_eq!(super::peaks(&mesh).noc_bytes, 320.0);
+        assert_eq!(peak_rates(&mesh).noc_bytes, 320.0);
     }
 }

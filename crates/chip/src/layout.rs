@@ -25,43 +25,43 @@ pub struct GpuLayout {
 }
 
 impl GpuLayout {
-    fn nth(self, unit: u32) -> UnitId {
+    fn nth_unit(self, unit: u32) -> UnitId {
         UnitId(self.first + unit as u16)
     }
 
     /// Returns the unit of an SM, by its number on the GPU.
     pub fn sm(self, sm: SmId) -> UnitId {
-        self.nth(u32::from(sm.0))
+        self.nth_unit(u32::from(sm.0))
     }
 
     /// Returns the unit of a memory partition.
     pub fn partition(self, partition: PartitionId) -> UnitId {
-        self.nth(self.sms + u32::from(partition.0))
+        self.nth_unit(self.sms + u32::from(partition.0))
     }
 
     /// Returns the unit of the request network.
     pub fn request_net(self) -> UnitId {
-        self.nth(self.sms + self.partitions)
+        self.nth_unit(self.sms + self.partitions)
     }
 
     /// Returns the unit of the reply network.
     pub fn reply_net(self) -> UnitId {
-        self.nth(self.sms + self.partitions + 1)
+        self.nth_unit(self.sms + self.partitions + 1)
     }
 
     /// Returns the unit of the grid scheduler.
     pub fn grid(self) -> UnitId {
-        self.nth(self.sms + self.partitions + 2)
+        self.nth_unit(self.sms + self.partitions + 2)
     }
 
     /// Returns the unit of the hub of a GPU in a system.
     pub fn hub(self) -> UnitId {
-        self.nth(self.sms + self.partitions + 3)
+        self.nth_unit(self.sms + self.partitions + 3)
     }
 
     /// Returns the unit of the cluster network, if the workload has clusters.
     pub fn peers(self) -> Option<UnitId> {
-        self.peers.then(|| self.nth(self.sms + self.partitions + 3 + u32::from(self.hub)))
+        self.peers.then(|| self.nth_unit(self.sms + self.partitions + 3 + u32::from(self.hub)))
     }
 
     /// Returns the number of units.

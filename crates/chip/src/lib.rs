@@ -32,13 +32,13 @@ pub mod host {
     };
 }
 
-pub use build::{Built, ShardCut, build, occupancies};
+pub use build::{BuiltChip, ShardCut, build, occupancies};
 pub use build_error::BuildError;
 pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuLoadError, CpuSource};
 pub use facts::{facts, launches};
 pub use layout::ChipLayout;
 pub use live::{Live, LiveRequest, LiveView};
-pub use measure::{Mark, Measure, Measured, Skipped};
+pub use measure::{CounterMark, LaunchMeasurement, LaunchSelection, Skipped};
 pub use observe::Observer;
 pub use progress::Progress;
 pub use simulate::{HostRecording, RecordedUnit, RunError, RunOptions, RunResult, simulate};

@@ -10,7 +10,7 @@ use warpshard_engine::View;
 use warpshard_sync::Published;
 
 use super::progress::Progress;
-use super::snapshot::Schemas;
+use super::snapshot::CounterSchemas;
 
 /// The connection between a run and a monitor; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +71,7 @@ impl LivePublisher {
     }
 
     /// Publishes a view; returns `true` if the run must pause.
-    pub(super) fn publish(&mut self, progress: Progress, view: &View<'_>, schemas: &Schemas) -> bool {
+    pub(super) fn publish(&mut self, progress: Progress, view: &View<'_>, schemas: &CounterSchemas) -> bool {
         let request = self.request();
         if let Some(waiting) = view.waiting {
             let line = |(unit, lines): &(UnitId, Vec<String>)| {

@@ -1,7 +1,7 @@
 //! Measurement of single launches of a run: the counters of every component at the end of each launch, and after given numbers of its CTAs
 //! have ended.
 //!
-//! Input: the counters of all units at cuts, and the ends of kernels. Output: a [`Measured`] for each launch. Before a launch, the LLC
+//! Input: the counters of all units at cuts, and the ends of kernels. Output: a [`LaunchMeasurement`] for each launch. Before a launch, the LLC
 //! slices may be filled with lines of launches that are not simulated ([`Skipped`]); otherwise the measurement has no effect on the
 //! simulation.
 
@@ -12,11 +12,11 @@ use warpshard_base::{Addr, Cycle, KernelIndex, PartitionId, SECTOR_BYTES, Sector
 use warpshard_engine::Cut;
 use warpshard_mem::{PartitionDecision, WarmLine};
 use warpshard_protocol::{AddressMap, EventKind};
-use warpshard_stats::Counted;
+use warpshard_stats::CounterValue;
 use warpshard_workload::UsedLine;
 
 use super::layout::ChipLayout;
-use super::snapshot::{Rows, Snapshot};
+use super::snapshot::{CounterRows, Snapshot};
 use super::unit::ChipDecision;
 
 /// A source of the LLC lines that skipped launches leave behind.
@@ -28,14 +28,14 @@ pub trait Skipped: Send {
 
 /// The configuration of a measurement.
 #[derive(Default)]
-pub struct Measure {
+pub struct LaunchSelection {
     /// Marks per launch: ascending numbers of CTAs. All counters are read when that many CTAs of the launch have ended.
     pub marks: BTreeMap<KernelIndex, Vec<u64>>,
     /// The LLC lines of skipped launches.
     pub skipped: Option<Box<dyn Skipped>>,
 }
 
-impl std::fmt::Debug for Measure {
+impl std::fmt::Debug for LaunchSelection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Measure").field("marks", &self.marks).field("skipped", &self.skipped.is_some()).finish()
     }
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Measure {
 
 /// All counters at a cycle: the values of all components in the order of [`Outcome::components`](warpshard_stats::Outcome::components).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mark {
+pub struct CounterMark {
     /// The cycle of the cut, in core cycles of the run.
     pub cycle: u64,
     /// Warp instructions of the run up to the cut.
@@ -56,38 +56,38 @@ pub struct Mark {
 
 /// A measured launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Measured {
+pub struct LaunchMeasurement {
     /// The launch.
     pub kernel: KernelIndex,
     /// The counters at the end of the launch.
-    pub end: Mark,
+    pub end: CounterMark,
     /// The counters at the marks, each at the end of the window in which the mark was reached; marks in one window are equal.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<CounterMark>,
 }
 
 /// Length of a window in core cycles; marks are taken at the end of a window.
-const WINDOW: u64 = 512;
+const WINDOW_CYCLES: u64 = 512;
 
 /// A running launch with pending marks.
 struct MarkedLaunch {
     kernel: KernelIndex,
     /// CTAs of the run that had ended before this launch.
     ctas_before: u64,
-    marks: Vec<Mark>,
+    marks: Vec<CounterMark>,
 }
 
 /// The part of the observer that measures launches.
-pub(super) struct Meter {
-    measure: Measure,
+pub(super) struct LaunchMeter {
+    measure: LaunchSelection,
     map: AddressMap,
     open: Option<MarkedLaunch>,
     /// CTAs of the run that had ended at the end of the last launch.
     ctas_before: u64,
-    measured: Vec<Measured>,
+    measured: Vec<LaunchMeasurement>,
 }
 
-impl Meter {
-    pub(super) fn new(measure: Measure, map: AddressMap) -> Self {
+impl LaunchMeter {
+    pub(super) fn new(measure: LaunchSelection, map: AddressMap) -> Self {
         Self { measure, map, open: None, ctas_before: 0, measured: Vec::new() }
     }
 
@@ -103,20 +103,20 @@ impl Meter {
     /// Returns the end of the window after `now`, if a launch has pending marks.
     pub(super) fn next_cut(&self, now: Cycle) -> Option<Cycle> {
         let open = self.open.as_ref().filter(|open| open.marks.len() < self.measure.marks[&open.kernel].len());
-        open.map(|_| Cycle((now.0 / WINDOW + 1) * WINDOW))
+        open.map(|_| Cycle((now.0 / WINDOW_CYCLES + 1) * WINDOW_CYCLES))
     }
 
     /// Returns the measured launches.
-    pub(super) fn into_measured(self) -> Vec<Measured> {
+    pub(super) fn into_measured(self) -> Vec<LaunchMeasurement> {
         self.measured
     }
 
     pub(super) fn at_cut(&mut self, cut: &Cut<'_, EventKind>, now: &Snapshot, layout: &ChipLayout) -> Vec<(UnitId, ChipDecision)> {
-        let sum = |rows: &Rows, name: &str| -> u64 {
-            rows.sums().find(|(_, Counted { info, .. })| info.name == name).map_or(0, |(_, counted)| counted.value)
+        let sum = |rows: &CounterRows, name: &str| -> u64 {
+            rows.sums().find(|(_, CounterValue { info, .. })| info.name == name).map_or(0, |(_, counted)| counted.value)
         };
         let ctas_done = sum(&now.grid, "ctas_done");
-        let mark = || Mark {
+        let mark = || CounterMark {
             cycle: cut.at.0,
             warp_instructions: sum(&now.sms, "warp_instructions"),
             llc_misses: sum(&now.partitions, "misses"),
@@ -133,7 +133,7 @@ impl Meter {
                     if let Some(wanted) = self.measure.marks.remove(&kernel) {
                         marks.resize_with(wanted.len(), mark);
                     }
-                    self.measured.push(Measured { kernel, end: mark(), marks });
+                    self.measured.push(LaunchMeasurement { kernel, end: mark(), marks });
                     self.ctas_before = ctas_done;
                     let lines = self.measure.skipped.as_mut().map(|skipped| skipped.before(KernelIndex(kernel.0 + 1)));
                     decisions.extend(warm_decisions(&self.map, layout, &lines.unwrap_or_default()));
@@ -141,7 +141,7 @@ impl Meter {
                 _ => {}
             }
         }
-        if let Some(open) = self.open.as_mut().filter(|_| cut.at.0.is_multiple_of(WINDOW)) {
+        if let Some(open) = self.open.as_mut().filter(|_| cut.at.0.is_multiple_of(WINDOW_CYCLES)) {
             let wanted = &self.measure.marks[&open.kernel];
             let done = ctas_done - open.ctas_before;
             let reached = wanted.iter().filter(|ctas| **ctas <= done).count();

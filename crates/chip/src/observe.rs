@@ -17,13 +17,13 @@ use super::cpu_load::{CpuLoad, CpuProgress};
 use super::facts::{check_uniform_gpus, facts};
 use super::layout::ChipLayout;
 use super::live::{Live, LivePublisher};
-use super::measure::{Measure, Measured, Meter};
+use super::measure::{LaunchMeasurement, LaunchMeter, LaunchSelection};
 use super::progress::Progress;
-use super::snapshot::{Rows, Schemas, Snapshot};
+use super::snapshot::{CounterRows, CounterSchemas, Snapshot};
 use super::unit::{ChipDecision, ChipUnit};
 use crate::BuildError;
 
-struct Attached {
+struct AttachedController {
     controller: Box<dyn Controller>,
     triggers: Vec<Trigger>,
     alarm: Option<Cycle>,
@@ -36,17 +36,17 @@ pub struct Observer {
     workload: Arc<Workload>,
     facts: Facts,
     layout: ChipLayout,
-    schemas: Schemas,
+    schemas: CounterSchemas,
     interval: Option<u64>,
     before: Snapshot,
-    controllers: Vec<Attached>,
+    controllers: Vec<AttachedController>,
     intervals: IntervalSeries,
     timeline: Vec<TimelineEntry>,
     progress: Option<Published<Progress>>,
     shown: Option<LivePublisher>,
     watch: CpuProgress,
     /// The measurement of single launches, if requested.
-    meter: Option<Meter>,
+    meter: Option<LaunchMeter>,
     /// `true` if a controller ended the run, at the next cut.
     over: bool,
 }
@@ -78,7 +78,7 @@ impl Observer {
         if interval == Some(0) {
             return Err(format!("an interval has at least one core cycle of {}", machine.clocks.core).into());
         }
-        let attach = |controller: Box<dyn Controller>| Attached {
+        let attach = |controller: Box<dyn Controller>| AttachedController {
             triggers: controller.triggers(),
             alarm: controller.alarm(),
             controller,
@@ -90,7 +90,7 @@ impl Observer {
             workload,
             watch: CpuProgress::new(None, layout.gpus.len() as u32),
             layout,
-            schemas: Schemas::default(),
+            schemas: CounterSchemas::default(),
             interval,
             before: Snapshot::default(),
             controllers: controllers.into_iter().map(attach).collect(),
@@ -105,20 +105,20 @@ impl Observer {
 
     /// Adds the progress of a load on the CPU cores.
     #[must_use]
-    pub fn watching(self, load: Option<&CpuLoad>) -> Self {
+    pub fn with_cpu_load(self, load: Option<&CpuLoad>) -> Self {
         Self { watch: CpuProgress::new(load, self.layout.gpus.len() as u32), ..self }
     }
 
     /// Adds a live monitor; `names` are the names of the units.
     #[must_use]
-    pub(super) fn shown(self, live: Option<Live>, names: &[String]) -> Self {
+    pub(super) fn with_monitor(self, live: Option<Live>, names: &[String]) -> Self {
         Self { shown: live.map(|live| LivePublisher::new(live, names.to_vec())), ..self }
     }
 
     /// Adds the measurement of single launches.
     #[must_use]
-    pub(super) fn measuring(self, measure: Option<Measure>, machine: &Machine) -> Self {
-        Self { meter: measure.map(|measure| Meter::new(measure, machine.mem.map.of_gpu())), ..self }
+    pub(super) fn with_measurement(self, measure: Option<LaunchSelection>, machine: &Machine) -> Self {
+        Self { meter: measure.map(|measure| LaunchMeter::new(measure, machine.mem.map.of_gpu())), ..self }
     }
 
     /// Returns the progress of the run.
@@ -134,13 +134,13 @@ impl Observer {
 
     /// Sets the counter columns of the machine's units.
     #[must_use]
-    pub(super) fn counting(self, schemas: Schemas) -> Self {
+    pub(super) fn with_counters(self, schemas: CounterSchemas) -> Self {
         Self { schemas, ..self }
     }
 
     /// Removes and returns the measurements of single launches.
-    pub(super) fn take_measured(&mut self) -> Vec<Measured> {
-        self.meter.take().map(Meter::into_measured).unwrap_or_default()
+    pub(super) fn take_measured(&mut self) -> Vec<LaunchMeasurement> {
+        self.meter.take().map(LaunchMeter::into_measured).unwrap_or_default()
     }
 
     /// Returns the interval series and the decisions.
@@ -158,7 +158,7 @@ impl State for Observer {
         timeline.save(to);
         watch.save(to);
         over.save(to);
-        for Attached { controller, triggers: _, alarm: _, before, events } in controllers {
+        for AttachedController { controller, triggers: _, alarm: _, before, events } in controllers {
             controller.name().to_owned().save(to);
             controller.save(to);
             before.save(to);
@@ -178,7 +178,7 @@ impl State for Observer {
         timeline.load(from)?;
         watch.load(from)?;
         over.load(from)?;
-        for Attached { controller, triggers, alarm, before, events } in controllers {
+        for AttachedController { controller, triggers, alarm, before, events } in controllers {
             let name = String::read(from)?;
             if name != controller.name() {
                 return Err(StateError::new(format!("the saved state is of the controller `{name}`, not `{}`", controller.name())));
@@ -221,18 +221,18 @@ impl Director<ChipUnit> for Observer {
 
     fn causes_cut(&self, kind: EventKind) -> bool {
         let measured = self.meter.as_ref().is_some_and(|meter| meter.needs_cut(kind));
-        measured || self.watch.wants(kind) || self.controllers.iter().any(|attached| attached.selects(kind))
+        measured || self.watch.needs_event(kind) || self.controllers.iter().any(|attached| attached.selects(kind))
     }
 
     fn is_over(&mut self, events: &[CutEvent<EventKind>]) -> bool {
-        events.iter().for_each(|event| self.watch.see(event.kind));
+        events.iter().for_each(|event| self.watch.record_event(event.kind));
         self.watch.is_over() || self.over
     }
 
     fn at_cut(&mut self, cut: &Cut<'_, EventKind>) -> Vec<(UnitId, ChipDecision)> {
         let mut settings = Vec::new();
         if self.watch.releases_kernels() {
-            settings.extend(apply::release(&self.layout));
+            settings.extend(apply::release_kernels(&self.layout));
         }
         if cut.counters.is_empty() {
             return settings;
@@ -244,7 +244,7 @@ impl Director<ChipUnit> for Observer {
         {
             let part = now.since(&self.before);
             let counters =
-                [&part.sms, &part.partitions, &part.networks, &part.grid, &part.cpus, &part.hubs].into_iter().flat_map(Rows::sums);
+                [&part.sms, &part.partitions, &part.networks, &part.grid, &part.cpus, &part.hubs].into_iter().flat_map(CounterRows::sums);
             self.intervals.push(cut.at.0, counters);
             self.before = now.clone();
         }
@@ -285,13 +285,13 @@ impl Director<ChipUnit> for Observer {
             attached.alarm = attached.controller.alarm();
             attached.triggers = attached.controller.triggers();
             self.timeline.extend(entries(cut.at, attached.controller.name(), &decided));
-            settings.extend(decided.decisions().iter().flat_map(|decision| apply::settings(&self.layout, decision)));
+            settings.extend(decided.decisions().iter().flat_map(|decision| apply::unit_settings(&self.layout, decision)));
         }
         settings
     }
 
     fn can_wake_idle(&self) -> bool {
-        let regular = |attached: &Attached| attached.triggers.iter().any(|trigger| matches!(trigger, Trigger::Every(_)));
+        let regular = |attached: &AttachedController| attached.triggers.iter().any(|trigger| matches!(trigger, Trigger::Every(_)));
         self.controllers.iter().any(|attached| regular(attached) || attached.alarm.is_some()) || self.over
     }
 
@@ -346,7 +346,7 @@ fn entries(at: Cycle, controller: &str, decided: &DecisionSet) -> Vec<TimelineEn
         reason: reason.to_owned(),
     };
     let signals = decided.signals().iter().map(|signal| entry(signal.sm, signal.name, Some(signal.value), ""));
-    let decisions = decided.reasoned().map(|(decision, why)| {
+    let decisions = decided.decisions_with_reasons().map(|(decision, why)| {
         let why = decision.kernel().map_or_else(|| why.to_owned(), |kernel| format!("{kernel}: {why}"));
         entry(decision.sm(), decision.knob().name(), Some(f64::from(decision.value())), &why)
     });
@@ -357,7 +357,7 @@ fn entries(at: Cycle, controller: &str, decided: &DecisionSet) -> Vec<TimelineEn
     entries
 }
 
-impl Attached {
+impl AttachedController {
     fn selects(&self, kind: EventKind) -> bool {
         self.triggers.iter().any(|trigger| is_on(*trigger, kind))
     }

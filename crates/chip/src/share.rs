@@ -12,11 +12,11 @@ use warpshard_gpu::sm::{
     ClassCounts, KernelCounters, StallCounts, WarpReasonCounts, add_classes, visit_classes, visit_stalls, visit_warp_reasons,
 };
 use warpshard_mem::llc::LlcKernelCounters;
-use warpshard_stats::{ComponentStats, CounterInfo, Counters, KernelStats, LateMessages, Latencies, LaunchCounters, Values};
+use warpshard_stats::{ComponentStats, CounterInfo, Counters, EncodedValues, KernelStats, LateMessages, LatencyCounts, LaunchCounters};
 use warpshard_workload::Workload;
 
 use super::layout::ChipLayout;
-use super::system_stats::{Ids, take_ends, take_kernels};
+use super::system_stats::{CounterIds, take_ends, take_kernels};
 use super::unit::ChipUnit;
 use crate::BuildError;
 
@@ -84,13 +84,13 @@ impl GridResults {
 
 /// A rank's part of the results.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Share {
+pub(super) struct RankShare {
     /// The values of the counters of units, by unit.
     counters: Vec<(u32, Vec<u64>)>,
     /// The counters of kernels over the rank's units, by kernel; empty for a kernel without counts.
-    kernels: Vec<Values>,
+    kernels: Vec<EncodedValues>,
     /// Read latencies of DRAM channels, by unit.
-    latencies: Vec<(u32, Latencies)>,
+    latencies: Vec<(u32, LatencyCounts)>,
     /// The results of grid schedulers, by unit.
     grids: Vec<(u32, GridResults)>,
     late: LateMessages,
@@ -98,17 +98,17 @@ pub(super) struct Share {
 }
 
 /// The results of all units.
-pub(super) struct Results {
+pub(super) struct ChipResults {
     pub(super) components: Vec<ComponentStats>,
     pub(super) kernels: Vec<KernelStats>,
-    pub(super) latencies: Vec<Latencies>,
+    pub(super) latencies: Vec<LatencyCounts>,
     /// Warp and thread instructions of every kernel, including repeated launches.
     pub(super) warp_instructions: Vec<u64>,
     pub(super) thread_instructions: Vec<u64>,
     /// For each application, the number of its ends and the cycle of the first one.
     pub(super) ends: Vec<(u32, Option<Cycle>)>,
     /// The numbering of components over GPUs.
-    pub(super) ids: Ids,
+    pub(super) ids: CounterIds,
     /// The cycle at which the workload ended.
     pub(super) end: Option<u64>,
     /// The number of late messages and of all messages.
@@ -116,7 +116,7 @@ pub(super) struct Results {
     pub(super) messages: u64,
 }
 
-impl Share {
+impl RankShare {
     /// Returns the share of this rank, which stepped the units selected by `owned`.
     fn of(units: &[ChipUnit], owned: &[bool], kernels: usize, late: LateMessages, messages: u64) -> Self {
         let mut share = Self { late, messages, ..Self::default() };
@@ -228,8 +228,8 @@ pub(super) fn collect(
     workload: &Workload,
     (late, messages): (LateMessages, u64),
     ranks: Option<&mut Box<dyn Ranks>>,
-) -> Result<Results, BuildError> {
-    let mut all = Share::of(units, owned, workload.kernels.len(), late, messages);
+) -> Result<ChipResults, BuildError> {
+    let mut all = RankShare::of(units, owned, workload.kernels.len(), late, messages);
     if let Some(ranks) = ranks {
         for other in share(ranks.as_mut(), &all)? {
             all.add(other);
@@ -239,7 +239,7 @@ pub(super) fn collect(
     all.latencies.sort_by_key(|(unit, _)| *unit);
     all.grids.sort_by_key(|(unit, _)| *unit);
     let (mut components, mut kernels) = (Vec::new(), Vec::new());
-    let (mut ends, mut end, mut ids) = (Vec::new(), Some(0), Ids::default());
+    let (mut ends, mut end, mut ids) = (Vec::new(), Some(0), CounterIds::default());
     let mut grids = all.grids.into_iter();
     for (number, (unit, (_, values))) in (0..).zip(units.iter().zip(&all.counters)) {
         let first = components.len();
@@ -274,7 +274,7 @@ pub(super) fn collect(
         }
     }
     let latencies = all.latencies.into_iter().map(|(_, latencies)| latencies).collect();
-    Ok(Results {
+    Ok(ChipResults {
         components,
         kernels,
         latencies,

@@ -9,24 +9,24 @@ use warpshard_base::{ClockDomain, Cycle};
 use warpshard_config::Machine;
 use warpshard_control::Controller;
 use warpshard_engine::{
-    Checkpoints, EngineError, Finished, HostTimes, MessageLog, Ranks, Scaling, Settings, StopReason, Unit, run_in_ranks,
+    Checkpoints, EngineError, EngineResult, HostTimes, MessageLog, Ranks, Scaling, Settings, StopReason, Unit, run_in_ranks,
 };
-use warpshard_mem::dram::control::Issued;
+use warpshard_mem::dram::control::IssuedCommand;
 use warpshard_protocol::Payload;
-use warpshard_stats::activity::{Activity, Log, Recording};
-use warpshard_stats::{ApplicationStats, EndedBy, HostFacts, Outcome, Relaxed};
+use warpshard_stats::activity::{Activity, EventLog, RecordingSelection};
+use warpshard_stats::{ApplicationStats, EndedBy, HostFacts, Outcome, RelaxedDeviations};
 use warpshard_sync::{Published, StopFlag};
 use warpshard_workload::{Application, Workload};
 
 use super::activity;
-use super::build::{Built, ShardCut, build};
+use super::build::{BuiltChip, ShardCut, build};
 use super::cpu_load::CpuLoad;
 use super::live::Live;
-use super::measure::{Measure, Measured};
+use super::measure::{LaunchMeasurement, LaunchSelection};
 use super::observe::Observer;
 use super::progress::Progress;
-use super::share::{Results, collect};
-use super::snapshot::Schemas;
+use super::share::{ChipResults, collect};
+use super::snapshot::CounterSchemas;
 use super::system_stats::{for_machine, system_stats};
 use super::unit::ChipUnit;
 
@@ -67,11 +67,11 @@ pub struct RunOptions {
     /// The connection to a live monitor; by default there is none. It has no effect on the simulation.
     pub live: Option<Live>,
     /// The units to record event by event; by default none. The recording has no effect on the simulation.
-    pub recording: Option<Recording>,
+    pub recording: Option<RecordingSelection>,
     /// The checkpoints to write, with an interval in core cycles, and the checkpoint to resume from.
     pub checkpoints: Checkpoints,
     /// The measurement of single launches; the launches must be on one GPU and run one after another.
-    pub measure: Option<Measure>,
+    pub measure: Option<LaunchSelection>,
 }
 
 impl Default for RunOptions {
@@ -131,7 +131,7 @@ pub struct RunResult {
     /// All messages, recorded at both ends of their links; `link_names` has the names of the links.
     pub log: MessageLog<Payload>,
     /// All commands of every DRAM channel with a command-level controller, if a log was requested.
-    pub dram_commands: Vec<Vec<Issued>>,
+    pub dram_commands: Vec<Vec<IssuedCommand>>,
     /// The event-by-event recording.
     pub activity: Activity,
     /// The names of the links: "sm3 -> request network".
@@ -139,7 +139,7 @@ pub struct RunResult {
     /// Host costs per epoch, if requested.
     pub costs: Option<HostRecording>,
     /// The measurements of single launches, in the order of their ends.
-    pub measured: Vec<Measured>,
+    pub measured: Vec<LaunchMeasurement>,
 }
 
 /// The host time of every unit in every epoch, with a description of the units.
@@ -178,13 +178,13 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         can_be_saved(&options).map_err(|why| RunError::Config(why.to_string()))?;
     }
     let workload = &for_machine(machine, workload).map_err(|why| RunError::Config(why.to_string()))?;
-    let Built { mut plan, layout } =
+    let BuiltChip { mut plan, layout } =
         build(machine, workload, options.cpu.as_ref(), options.cut).map_err(|why| RunError::Config(why.to_string()))?;
     let names: Vec<String> = plan.units.iter().map(|unit| unit.name.clone()).collect();
     let kinds: Vec<&'static str> = plan.units.iter().map(|unit| unit.kind).collect();
     let link_names = if options.log { (0..plan.links.len()).map(|link| plan.link_name(link)).collect() } else { Vec::new() };
     let kind_of = (0..machine.gpus()).map(|gpu| machine.kind_of(gpu)).collect();
-    let schemas = Schemas::of(&layout, kind_of, workload.applications.len(), |unit| {
+    let schemas = CounterSchemas::of(&layout, kind_of, workload.applications.len(), |unit| {
         let mut components = Vec::new();
         plan.units[unit.index()].unit.visit_counters(&mut components);
         components
@@ -196,7 +196,7 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
         }
         let controlled = machine.of_gpu(u32::from(planned.part)).mem.dram.control.is_some();
         if let (ChipUnit::Partition(partition), true) = (&mut planned.unit, options.log && controlled) {
-            partition.record_commands(Log::default());
+            partition.record_commands(EventLog::default());
         }
     }
     let planned: Vec<(u32, f64)> = plan.units.iter().map(|unit| (unit.shard, unit.cost)).collect();
@@ -215,10 +215,10 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     };
     let observer = Observer::new(machine, Arc::clone(workload), layout.clone(), options.interval, options.controllers, options.progress)
         .map_err(|why| RunError::Config(why.to_string()))?
-        .watching(options.cpu.as_ref())
-        .counting(schemas)
-        .measuring(options.measure, machine)
-        .shown(options.live, &names);
+        .with_cpu_load(options.cpu.as_ref())
+        .with_counters(schemas)
+        .with_measurement(options.measure, machine)
+        .with_monitor(options.live, &names);
     let startup = started.elapsed().as_secs_f64();
     let mut finished = run_in_ranks(plan, observer, &settings, options.ranks, options.checkpoints).map_err(|error| match error {
         EngineError::Plan(text) => RunError::Config(text),
@@ -231,17 +231,18 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     let counted = (finished.late, finished.host.messages);
     let results = collect((&finished.units, &layout, &clocks), &finished.owned, workload, counted, finished.ranks.as_mut());
     let results = results.map_err(|why| RunError::Trace(why.to_string()))?;
-    let relaxed = options.relaxed.then_some(Relaxed {
+    let relaxed = options.relaxed.then_some(RelaxedDeviations {
         epoch_cycles: finished.host.epoch_cycles,
         lookahead_cycles: finished.host.lookahead,
         messages: results.messages,
         late: results.late,
     });
-    let Finished { mut units, at, reason, mut director, log, recording, .. } = finished;
+    let EngineResult { mut units, at, reason, mut director, log, recording, .. } = finished;
     let measured = director.take_measured();
     let of_units = names.into_iter().zip(kinds).zip(planned).map(|((name, kind), (shard, cost))| RecordedUnit { name, kind, shard, cost });
     let costs = recording.map(|recorded| HostRecording { recorded, units: of_units.collect() });
-    let activity = if options.recording.is_some() && !options.log { activity::take(&mut units, machine) } else { Activity::default() };
+    let activity =
+        if options.recording.is_some() && !options.log { activity::collect_activity(&mut units, machine) } else { Activity::default() };
     let names = options.cpu.map_or_else(Vec::new, |load| load.applications.into_iter().map(|application| application.name).collect());
     let dram_commands = units.iter_mut().filter_map(|unit| match unit {
         ChipUnit::Partition(partition) => Some(partition.take_commands().events),
@@ -272,7 +273,7 @@ fn can_be_saved(options: &RunOptions) -> Result<(), String> {
     Ok(())
 }
 
-fn host_facts(finished: &Finished<ChipUnit, Observer>, names: &[String], kinds: &[&str], startup: f64) -> HostFacts {
+fn host_facts(finished: &EngineResult<ChipUnit, Observer>, names: &[String], kinds: &[&str], startup: f64) -> HostFacts {
     let host = &finished.host;
     HostFacts {
         startup_seconds: startup,
@@ -319,8 +320,8 @@ fn serialized_note(machine: &Machine, workload: &Workload) -> Option<(String, u6
 }
 
 /// Returns the statistics of each application, if several applications shared the GPU.
-fn applications(workload: &Workload, results: &Results) -> Vec<ApplicationStats> {
-    let Results { kernels, ends, warp_instructions, thread_instructions, .. } = results;
+fn applications(workload: &Workload, results: &ChipResults) -> Vec<ApplicationStats> {
+    let ChipResults { kernels, ends, warp_instructions, thread_instructions, .. } = results;
     let sum = |range: &Range<u32>, counts: &[u64]| -> u64 { counts[range.start as usize..range.end as usize].iter().sum() };
     let one = |(app, (executions, ended)): (&Application, &(u32, Option<Cycle>))| {
         let own = &kernels[app.kernels.start as usize..app.kernels.end as usize];
@@ -340,7 +341,7 @@ fn applications(workload: &Workload, results: &Results) -> Vec<ApplicationStats>
 }
 
 fn outcome(
-    results: Results,
+    results: ChipResults,
     at: u64,
     reason: StopReason,
     observer: Observer,
@@ -348,7 +349,7 @@ fn outcome(
     cpu_applications: Vec<String>,
 ) -> Outcome {
     let applications = applications(workload, &results);
-    let Results { components, kernels, latencies: dram_read_latencies, end, .. } = results;
+    let ChipResults { components, kernels, latencies: dram_read_latencies, end, .. } = results;
     let ended_by = match (reason, end) {
         (StopReason::Ended, None) if observer.ended_by_controller() => EndedBy::Controller,
         (StopReason::Ended, _) | (_, Some(_)) => EndedBy::Completed,

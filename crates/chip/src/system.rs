@@ -9,14 +9,14 @@ use warpshard_config::routes::Routes;
 use warpshard_config::system::{PagePlacement, System};
 use warpshard_engine::{Latency, Plan, PlannedUnit};
 use warpshard_noc::hub::{CopyJob, GpuPorts, Hub, HubPorts, HubSpec, LanePort, NetPorts};
-use warpshard_protocol::{HomeRule, Homes, Path};
+use warpshard_protocol::{GpuPath, HomeRule, Homes};
 use warpshard_workload::Workload;
 
 use super::layout::ChipLayout;
 use super::unit::ChipUnit;
 use crate::BuildError;
 
-const _: () = assert!(Path::MAX_HOPS == 8 && Path::MAX_GPUS == 64, "checks of the configuration have these limits, too");
+const _: () = assert!(GpuPath::MAX_HOPS == 8 && GpuPath::MAX_GPUS == 64, "checks of the configuration have these limits, too");
 
 /// The links of a hub inside its GPU.
 pub(super) struct HubLinks {
@@ -141,7 +141,7 @@ impl SystemPlan {
         let ways = (0..self.system.gpus as usize).map(|gpu| self.routes.next_links(node, gpu).iter().map(place).collect()).collect();
         HubPorts {
             gpu,
-            ways,
+            lanes_to_gpu: ways,
             lanes_in: into.into_iter().map(lane).collect(),
             lanes_out: out.into_iter().map(lane).collect(),
             hops: self.routes.max_path_links.max(1),
@@ -159,7 +159,7 @@ impl SystemPlan {
     }
 
     /// Creates the links between nodes, given the clock of each GPU's hub. Switches have the clock of GPU 0.
-    pub(super) fn link(&self, plan: &mut Plan<ChipUnit>, layout: &ChipLayout, clocks: &[ClockDomain]) {
+    pub(super) fn create_links(&self, plan: &mut Plan<ChipUnit>, layout: &ChipLayout, clocks: &[ClockDomain]) {
         let unit = |node: usize| {
             let (node, gpus) = (node as u32, self.system.gpus);
             if node < gpus { layout.gpu(node).hub() } else { layout.switch(node - gpus) }

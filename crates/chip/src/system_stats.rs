@@ -7,7 +7,7 @@ use warpshard_base::Cycle;
 use warpshard_config::Machine;
 use warpshard_config::routes::Routes;
 use warpshard_config::system::{Launch, System};
-use warpshard_stats::{ComponentStats, Counted, GpuStats, KernelStats, Outcome, SystemStats};
+use warpshard_stats::{ComponentStats, CounterValue, GpuStats, KernelStats, Outcome, SystemStats};
 use warpshard_workload::{Workload, for_gpus};
 
 use super::system::SystemPlan;
@@ -26,12 +26,12 @@ pub fn for_machine(machine: &Machine, workload: &Arc<Workload>) -> Result<Arc<Wo
 
 /// A numbering of components over all GPUs.
 #[derive(Debug, Default)]
-pub(super) struct Ids {
+pub(super) struct CounterIds {
     /// Components of each kind on each GPU so far.
     counts: BTreeMap<&'static str, Vec<u32>>,
 }
 
-impl Ids {
+impl CounterIds {
     /// Numbers the components of a unit of `gpu`. Units must be passed in the order of the GPUs.
     pub(super) fn count_over_gpus(&mut self, gpu: u32, components: &mut [ComponentStats]) {
         for component in components.iter_mut().filter(|component| !of_system(component.kind)) {
@@ -95,14 +95,14 @@ pub(super) fn take_ends(
 }
 
 /// Returns the totals of each GPU and the names of links.
-pub(super) fn system_stats(system: &System, workload: &Workload, ids: &Ids, outcome: &Outcome) -> Option<SystemStats> {
+pub(super) fn system_stats(system: &System, workload: &Workload, ids: &CounterIds, outcome: &Outcome) -> Option<SystemStats> {
     let routes = Routes::of(system).ok()?;
     let mut gpus = vec![GpuStats::default(); system.gpus as usize];
     for component in outcome.components.iter().filter(|component| component.kind != "link") {
         let totals = &mut gpus[ids.gpu_of(component)].totals;
         match totals.iter_mut().find(|(kind, _)| *kind == component.kind) {
             Some((_, sums)) => sums.iter_mut().zip(&component.counters).for_each(|(sum, counted)| sum.value += counted.value),
-            None => totals.push((component.kind, component.counters.iter().map(|counted| Counted { ..*counted }).collect())),
+            None => totals.push((component.kind, component.counters.iter().map(|counted| CounterValue { ..*counted }).collect())),
         }
     }
     let on = |row: &KernelStats| workload.kernel(row.index).info.on_gpu().0;

@@ -7,22 +7,22 @@ use warpshard_config::{Machine, Override};
 use warpshard_engine::{Latency, Plan, Unit, UnitGroups, retime};
 use warpshard_model::builtin;
 
-use super::{Built, ChipUnit, ShardCut, build};
+use super::{BuiltChip, ChipUnit, ShardCut, build};
 
-fn plan(machine: &str) -> Plan<ChipUnit> {
-    changed(machine, &[])
+fn chip_plan(machine: &str) -> Plan<ChipUnit> {
+    changed_plan(machine, &[])
 }
 
-fn changed(machine: &str, changes: &[(&str, &str)]) -> Plan<ChipUnit> {
+fn changed_plan(machine: &str, changes: &[(&str, &str)]) -> Plan<ChipUnit> {
     let workload = Arc::new(builtin("gather", 1, &[]).unwrap());
     let changes: Vec<Override> = changes.iter().map(|(key, value)| Override::new(*key, *value)).collect();
     let machine = Machine::load(machine, &changes).unwrap().machine;
-    let Built { plan, .. } = build(&machine, &workload, None, ShardCut::default()).unwrap();
+    let BuiltChip { plan, .. } = build(&machine, &workload, None, ShardCut::default()).unwrap();
     plan
 }
 
 /// The settings that place the SMs of `m2090`, two per router, and two CPU cores on a mesh.
-const MESH: [(&str, &str); 16] = [
+const MESH_KEYS: [(&str, &str); 16] = [
     ("noc.topology", "mesh"),
     ("noc.mesh.columns", "4"),
     ("noc.mesh.rows", "4"),
@@ -46,8 +46,8 @@ const MESH: [(&str, &str); 16] = [
 
 #[test]
 fn networks_and_the_grid_scheduler_alternate_with_all_other_units() {
-    for (machine, changes) in [("v100", &[] as &[(&str, &str)]), ("m2090", &[]), ("m2090", &MESH)] {
-        let plan = changed(machine, changes);
+    for (machine, changes) in [("v100", &[] as &[(&str, &str)]), ("m2090", &[]), ("m2090", &MESH_KEYS)] {
+        let plan = changed_plan(machine, changes);
         let retiming = retime(&plan).unwrap();
         let turns = UnitGroups::in_halves(&plan, &retiming, 2).unwrap();
         for (unit, group) in plan.units.iter().zip(&turns.group_of) {
@@ -59,7 +59,7 @@ fn networks_and_the_grid_scheduler_alternate_with_all_other_units() {
 
 #[test]
 fn more_workers_than_the_networks_can_keep_busy_step_all_units_together() {
-    let plan = plan("v100");
+    let plan = chip_plan("v100");
     let retiming = retime(&plan).unwrap();
     assert!(UnitGroups::in_halves(&plan, &retiming, 3).is_some());
     assert_eq!(UnitGroups::in_halves(&plan, &retiming, 4), None);
@@ -67,7 +67,7 @@ fn more_workers_than_the_networks_can_keep_busy_step_all_units_together() {
 
 #[test]
 fn an_event_takes_effect_ahead_of_the_half_that_reported_it() {
-    let plan = plan("v100");
+    let plan = chip_plan("v100");
     let retiming = retime(&plan).unwrap();
     let turns = UnitGroups::in_halves(&plan, &retiming, 1).unwrap();
     let reports_events = |unit: &usize| plan.units[*unit].unit.sends_events();
@@ -81,7 +81,7 @@ fn an_event_takes_effect_ahead_of_the_half_that_reported_it() {
 
 #[test]
 fn units_linked_to_their_kind_do_not_alternate() {
-    let mut plan = plan("v100");
+    let mut plan = chip_plan("v100");
     let (first, second) = (UnitId(0), UnitId(1));
     assert_eq!(plan.units[first.index()].kind, plan.units[second.index()].kind);
     let _: LinkId = plan.add_link(first, second, Latency::Slack);

@@ -2,7 +2,7 @@
 
 use warpshard_base::{Cycle, LinkId};
 use warpshard_cpu::{CpuCore, CpuCounters, CpuMarks};
-use warpshard_engine::{Sent, Unit, Work};
+use warpshard_engine::{SentMessage, Unit, Work};
 use warpshard_gpu::cta::{Grid, GridCounters, GridDecision};
 use warpshard_gpu::sm::{
     CcwsCounters, ClassCounters, KernelCounters, PrefetchCounters, Sm, SmCounters, SmDecision, StallCounters, TextureCounters,
@@ -11,7 +11,7 @@ use warpshard_gpu::sm::{
 use warpshard_mem::dram::DramCounters;
 use warpshard_mem::dram::control::{BankCounters, ControlCounters};
 use warpshard_mem::llc::{CoalescerCounters, LlcApplicationCounters, LlcCounters, LlcKernelCounters};
-use warpshard_mem::{Partition, PartitionDecision, StallCounts};
+use warpshard_mem::{Partition, PartitionDecision, PartitionStallCounts};
 use warpshard_noc::hub::{Hub, HubCounters, LinkCounters};
 use warpshard_noc::mesh::{MeshCounters, MeshNet};
 use warpshard_noc::peers::{PeerCounters, PeerNet};
@@ -86,7 +86,7 @@ pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
         ("llc, each slice with a coalescer", CoalescerCounters::INFO.iter().collect()),
         ("sm_application, each SM and application", KernelCounters::INFO.iter().chain(ClassCounters::INFO).collect()),
         ("llc_application, each slice and application", LlcApplicationCounters::INFO.iter().collect()),
-        ("stall, each memory partition", StallCounts::INFO.iter().collect()),
+        ("stall, each memory partition", PartitionStallCounts::INFO.iter().collect()),
         ("dram, each channel", DramCounters::INFO.iter().collect()),
         ("dram, each channel with a command-level controller", ControlCounters::INFO.iter().collect()),
         ("dram_bank, each bank of such a channel", BankCounters::INFO.iter().collect()),
@@ -108,7 +108,7 @@ impl Unit for ChipUnit {
 
     // The kind of the unit is matched once for all messages.
     #[inline(always)]
-    fn deliver_all(&mut self, messages: &[Sent<Payload>], arrival: impl FnMut(&Sent<Payload>) -> Cycle) {
+    fn deliver_all(&mut self, messages: &[SentMessage<Payload>], arrival: impl FnMut(&SentMessage<Payload>) -> Cycle) {
         each!(self, unit => unit.deliver_all(messages, arrival));
     }
 

@@ -21,8 +21,8 @@ use checker::Checker;
 /// Checks the consistency of a machine whose keys all have valid values.
 pub(super) fn check(machine: &Machine, settings: &[Setting], problems: &mut Vec<Problem>, warnings: &mut Vec<Problem>) {
     let mut checker = Checker { settings, problems, warnings };
-    clocks(machine, &mut checker);
-    dispatch(machine, &mut checker);
+    check_clocks(machine, &mut checker);
+    check_dispatch(machine, &mut checker);
     sm::check(&machine.gpu.sm, &mut checker);
     caches::check(machine, &mut checker);
     cpu::check(machine, &mut checker);
@@ -30,7 +30,7 @@ pub(super) fn check(machine: &Machine, settings: &[Setting], problems: &mut Vec<
     memory::check(&machine.mem, &mut checker);
     dram::check(machine, &mut checker);
     system::check(machine, &mut checker);
-    size::of_gpu(machine, &mut checker);
+    size::check_gpu(machine, &mut checker);
 }
 
 /// Checks one kind of GPU of `machine`, and its compatibility with the other kinds; each machine comes with its settings.
@@ -42,24 +42,24 @@ pub(super) fn check_kind(
     warnings: &mut Vec<Problem>,
 ) {
     let mut checker = Checker { settings, problems, warnings };
-    clocks(kind, &mut checker);
-    dispatch(kind, &mut checker);
+    check_clocks(kind, &mut checker);
+    check_dispatch(kind, &mut checker);
     sm::check(&kind.gpu.sm, &mut checker);
     caches::check(kind, &mut checker);
     network::check(kind, &mut checker);
     memory::check(&kind.mem, &mut checker);
     dram::check(kind, &mut checker);
-    system::of_gpu(kind, &mut checker);
-    size::of_gpu(kind, &mut checker);
+    system::check_gpu(kind, &mut checker);
+    size::check_gpu(kind, &mut checker);
     kinds::check(name, machine, kind, &mut checker);
 }
 
 /// Checks the total size of all GPUs against the limits of the simulator.
 pub(super) fn check_sizes(machine: &Machine, settings: &[Setting], problems: &mut Vec<Problem>) {
-    size::of_all(machine, &mut Checker { settings, problems, warnings: &mut Vec::new() });
+    size::check_all_gpus(machine, &mut Checker { settings, problems, warnings: &mut Vec::new() });
 }
 
-fn clocks(machine: &Machine, checker: &mut Checker<'_>) {
+fn check_clocks(machine: &Machine, checker: &mut Checker<'_>) {
     let clocks = &machine.clocks;
     let named = [("clocks.core", clocks.core), ("clocks.noc", clocks.noc), ("clocks.llc", clocks.llc), ("clocks.dram", clocks.dram)];
     let named: Vec<(&str, Frequency)> = named.into_iter().chain(machine.cpu.as_ref().map(|cpu| ("cpu.clock", cpu.clock))).collect();
@@ -76,7 +76,7 @@ fn clocks(machine: &Machine, checker: &mut Checker<'_>) {
     );
 }
 
-fn dispatch(machine: &Machine, checker: &mut Checker<'_>) {
+fn check_dispatch(machine: &Machine, checker: &mut Checker<'_>) {
     let dispatch = &machine.gpu.dispatch;
     let mut order = dispatch.order.clone();
     order.sort_unstable();

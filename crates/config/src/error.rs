@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A text that contains configuration values.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct SourceText {
     /// The file's name as given by the user, `v100 (built in)`, or "the command line".
     pub name: String,
     /// The whole text.
@@ -17,7 +17,7 @@ pub struct Source {
     pub is_file: bool,
 }
 
-impl Source {
+impl SourceText {
     /// Creates the source of a file or of a built-in text.
     pub fn file(name: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
         Arc::new(Self { name: name.into(), text: text.into(), is_file: true })
@@ -33,14 +33,14 @@ impl Source {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceSpan {
     /// The source text.
-    pub source: Arc<Source>,
+    pub source: Arc<SourceText>,
     /// The byte range; an empty range refers to the whole source.
     pub span: Range<usize>,
 }
 
 impl SourceSpan {
     /// Returns a span that refers to the whole source.
-    pub fn whole(source: &Arc<Source>) -> Self {
+    pub fn whole(source: &Arc<SourceText>) -> Self {
         Self { source: Arc::clone(source), span: 0..0 }
     }
 
@@ -215,7 +215,7 @@ mod tests {
         for (text, wrong) in
             [(format!("x = {long} bad {long}"), "bad"), (format!("x = 1{}bad", " ".repeat(100_000)), "bad"), (long.clone(), &long)]
         {
-            let source = Source::file("a.toml", &text);
+            let source = SourceText::file("a.toml", &text);
             let start = source.text.find(wrong).unwrap();
             let shown = Problem::at(&SourceSpan { source, span: start..start + wrong.len() }, "no").to_string();
             let lines: Vec<&str> = shown.lines().skip(2).collect();
@@ -225,13 +225,13 @@ mod tests {
             assert_eq!(lines[0].chars().nth(caret), Some(first), "{shown}");
         }
         // Blanks at the end of a line are not shown, but a span may begin there.
-        let source = Source::file("a.toml", format!("x{}", " ".repeat(100_000)));
+        let source = SourceText::file("a.toml", format!("x{}", " ".repeat(100_000)));
         assert!(Problem::at(&SourceSpan { source, span: 99_999..100_001 }, "no").to_string().contains('^'));
     }
 
     #[test]
     fn the_caret_is_under_the_value_in_an_indented_line() {
-        let source = Source::file("a.toml", "x = 1\n\t äö = bad\n");
+        let source = SourceText::file("a.toml", "x = 1\n\t äö = bad\n");
         let start = source.text.find("bad").unwrap();
         let problem = Problem::at(&SourceSpan { source, span: start..start + 3 }, "no").help("write good");
         assert_eq!(
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_span_over_several_lines_is_underlined_on_its_first() {
-        let source = Source::file("a.toml", "x = [1,\n2]\n");
+        let source = SourceText::file("a.toml", "x = [1,\n2]\n");
         let problem = Problem::at(&SourceSpan { source, span: 4..10 }, "no");
         assert!(problem.to_string().ends_with("   | x = [1,\n   |     ^^^\n"), "{problem}");
     }

@@ -4,7 +4,7 @@ use super::keys;
 use super::source::Schema;
 
 /// The table that contains the tables of all kinds.
-pub(super) const TABLE: &str = "system.kinds";
+pub(super) const KINDS_TABLE: &str = "system.kinds";
 
 /// The keys that only the table of a kind has: name, value, meaning.
 pub(super) const KIND_KEYS: [(&str, &str, &str); 2] = [
@@ -24,5 +24,9 @@ pub(super) fn is_of_gpu(key: &str) -> bool {
 /// Returns the keys allowed in the table of a kind.
 pub(super) fn schema() -> Schema {
     let own = KIND_KEYS.iter().map(|(key, ..)| *key);
-    Schema { keys: own.chain(keys::all().map(|key| key.path).filter(|key| is_of_gpu(key))).collect(), foreign: Vec::new(), nested: None }
+    Schema {
+        keys: own.chain(keys::all().map(|key| key.path).filter(|key| is_of_gpu(key))).collect(),
+        ignored_keys: Vec::new(),
+        nested: None,
+    }
 }

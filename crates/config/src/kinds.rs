@@ -9,32 +9,32 @@ use std::path::Path;
 
 use super::check;
 use super::error::{Problem, SourceSpan};
-use super::kind_keys::{KIND_KEYS, TABLE, is_of_gpu};
+use super::kind_keys::{KIND_KEYS, KINDS_TABLE, is_of_gpu};
 use super::machine::{GpuKind, Machine};
 use super::provenance::KindSettings;
 use super::resolve::{Setting, resolve};
-use super::source::Entry;
+use super::source::SettingEntry;
 use super::system::System;
-use super::value::Raw;
+use super::value::RawValue;
 
 /// A function that returns the entries of a machine, given its name or path, the source location of the request, and the folder for
 /// relative paths.
-pub(super) type OpenMachine<'a> = dyn Fn(&str, &SourceSpan, Option<&Path>, &mut Vec<Problem>) -> Option<Vec<Entry>> + 'a;
+pub(super) type OpenMachine<'a> = dyn Fn(&str, &SourceSpan, Option<&Path>, &mut Vec<Problem>) -> Option<Vec<SettingEntry>> + 'a;
 
 /// The machine that encloses the kinds, as entries and as settings, and the function that opens other machines.
 pub(super) struct EnclosingMachine<'a> {
-    pub(super) entries: &'a [Entry],
+    pub(super) entries: &'a [SettingEntry],
     pub(super) settings: &'a [Setting],
     pub(super) open: &'a OpenMachine<'a>,
 }
 
 /// Removes the entries of kinds from `entries` and returns them by kind, with keys relative to the table of the kind.
-pub(super) fn remove_kind_entries(entries: &mut Vec<Entry>) -> BTreeMap<String, Vec<Entry>> {
-    let mut kinds: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
+pub(super) fn remove_kind_entries(entries: &mut Vec<SettingEntry>) -> BTreeMap<String, Vec<SettingEntry>> {
+    let mut kinds: BTreeMap<String, Vec<SettingEntry>> = BTreeMap::new();
     entries.retain(|entry| {
-        let inside = entry.path.strip_prefix(TABLE).and_then(|rest| rest.strip_prefix('.')).and_then(|rest| rest.split_once('.'));
+        let inside = entry.path.strip_prefix(KINDS_TABLE).and_then(|rest| rest.strip_prefix('.')).and_then(|rest| rest.split_once('.'));
         if let Some((name, key)) = inside {
-            kinds.entry(name.to_owned()).or_default().push(Entry { path: key.to_owned(), ..entry.clone() });
+            kinds.entry(name.to_owned()).or_default().push(SettingEntry { path: key.to_owned(), ..entry.clone() });
         }
         inside.is_none()
     });
@@ -44,7 +44,7 @@ pub(super) fn remove_kind_entries(entries: &mut Vec<Entry>) -> BTreeMap<String, 
 /// Resolves and checks the kinds of `machine` and adds them to it.
 pub(super) fn add_kinds(
     machine: &mut Machine,
-    kinds: BTreeMap<String, Vec<Entry>>,
+    kinds: BTreeMap<String, Vec<SettingEntry>>,
     enclosing: &EnclosingMachine<'_>,
     problems: &mut Vec<Problem>,
     warnings: &mut Vec<Problem>,
@@ -54,10 +54,11 @@ pub(super) fn add_kinds(
         let Some(first) = own.first() else { continue };
         let Some(system) = machine.system.clone() else {
             let help = "only a system of several GPUs has kinds; set `system.gpus`, or remove the table";
-            problems.push(Problem::at(&first.location, format!("`{TABLE}.{name}` is not allowed on a machine with one GPU")).help(help));
+            problems
+                .push(Problem::at(&first.location, format!("`{KINDS_TABLE}.{name}` is not allowed on a machine with one GPU")).help(help));
             continue;
         };
-        if let Some(kind) = resolved(&name, &own, (machine, &system), enclosing, &made, problems, warnings) {
+        if let Some(kind) = resolve_kind(&name, &own, (machine, &system), enclosing, &made, problems, warnings) {
             let (kind, settings) = kind;
             machine.kinds.push(kind);
             made.push(settings);
@@ -67,9 +68,9 @@ pub(super) fn add_kinds(
 }
 
 /// Resolves one kind; `made` are the kinds resolved before.
-fn resolved(
+fn resolve_kind(
     name: &str,
-    own: &[Entry],
+    own: &[SettingEntry],
     (machine, system): (&Machine, &System),
     enclosing: &EnclosingMachine<'_>,
     made: &[KindSettings],
@@ -81,18 +82,18 @@ fn resolved(
     let whole = SourceSpan::whole(&own[0].location.source);
     let before = problems.len();
     let listed = of("gpus");
-    let gpus = numbers(name, listed, &own[0].location, (system.gpus, made), problems);
-    let below: Vec<Entry> = match of("extends") {
+    let gpus = gpu_numbers(name, listed, &own[0].location, (system.gpus, made), problems);
+    let below: Vec<SettingEntry> = match of("extends") {
         None => enclosing.entries.to_vec(),
         Some(entry) => base_entries(entry, enclosing.open, problems)?,
     };
-    let below = below.into_iter().filter(|entry| is_of_gpu(&entry.path)).map(|entry| Entry { layer: 0, ..entry });
+    let below = below.into_iter().filter(|entry| is_of_gpu(&entry.path)).map(|entry| SettingEntry { layer: 0, ..entry });
     let above = own.iter().filter(|entry| KIND_KEYS.iter().all(|(key, ..)| *key != entry.path));
-    let above = above.map(|entry| Entry { layer: 1_usize.saturating_add(entry.layer), ..entry.clone() });
-    let named = Entry {
+    let above = above.map(|entry| SettingEntry { layer: 1_usize.saturating_add(entry.layer), ..entry.clone() });
+    let named = SettingEntry {
         path: "name".to_owned(),
-        raw: Raw::Text(name.to_owned()),
-        shown: name.to_owned(),
+        raw: RawValue::Text(name.to_owned()),
+        shown_value: name.to_owned(),
         location: own[0].location.clone(),
         layer: 0,
     };
@@ -116,14 +117,14 @@ fn resolved(
 }
 
 /// Returns the GPUs of a kind in ascending order; empty after a problem.
-fn numbers(
+fn gpu_numbers(
     name: &str,
-    entry: Option<&Entry>,
+    entry: Option<&SettingEntry>,
     table: &SourceSpan,
     (count, made): (u32, &[KindSettings]),
     problems: &mut Vec<Problem>,
 ) -> Vec<u32> {
-    let key = format!("{TABLE}.{name}.gpus");
+    let key = format!("{KINDS_TABLE}.{name}.gpus");
     let Some(entry) = entry else {
         problems.push(Problem::at(table, format!("missing key `{key}`")).help("it lists the GPUs of the kind, such as gpus = [2, 3]"));
         return Vec::new();
@@ -132,10 +133,10 @@ fn numbers(
         problems.push(Problem::at(&entry.location, message).help(help));
         Vec::new()
     };
-    let items = if let Raw::List(items) = &entry.raw { items.as_slice() } else { &[] };
-    let number = |item: &Raw| if let Raw::Number(text) = item { text.parse().ok() } else { None };
+    let items = if let RawValue::List(items) = &entry.raw { items.as_slice() } else { &[] };
+    let number = |item: &RawValue| if let RawValue::Number(text) = item { text.parse().ok() } else { None };
     let Some(mut gpus) = items.iter().map(number).collect::<Option<Vec<u32>>>().filter(|gpus| !gpus.is_empty()) else {
-        return refuse(format!("`{key}` is {}, expected a list of numbers, such as [2, 3]", entry.shown), "GPUs are numbered from 0");
+        return refuse(format!("`{key}` is {}, expected a list of numbers, such as [2, 3]", entry.shown_value), "GPUs are numbered from 0");
     };
     gpus.sort_unstable();
     if gpus[0] == 0 {
@@ -150,15 +151,15 @@ fn numbers(
     let twice = gpus.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| (pair[0], name));
     let other = || made.iter().find_map(|kind| Some((*gpus.iter().find(|gpu| kind.gpus.contains(gpu))?, kind.name.as_str())));
     if let Some((gpu, kind)) = twice.or_else(other) {
-        return refuse(format!("`{key}` contains GPU {gpu}, which already belongs to `{TABLE}.{kind}`"), "a GPU has one kind");
+        return refuse(format!("`{key}` contains GPU {gpu}, which already belongs to `{KINDS_TABLE}.{kind}`"), "a GPU has one kind");
     }
     gpus
 }
 
 /// Returns the entries of the machine that a kind extends.
-fn base_entries(entry: &Entry, open: &OpenMachine<'_>, problems: &mut Vec<Problem>) -> Option<Vec<Entry>> {
-    let Raw::Text(machine) = &entry.raw else {
-        problems.push(Problem::at(&entry.location, format!("`extends` is {}, expected a string in quotes", entry.shown)));
+fn base_entries(entry: &SettingEntry, open: &OpenMachine<'_>, problems: &mut Vec<Problem>) -> Option<Vec<SettingEntry>> {
+    let RawValue::Text(machine) = &entry.raw else {
+        problems.push(Problem::at(&entry.location, format!("`extends` is {}, expected a string in quotes", entry.shown_value)));
         return None;
     };
     let source = &entry.location.source;

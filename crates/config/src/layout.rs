@@ -7,7 +7,7 @@ use super::quantity::QuantityError;
 
 /// An address layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
+pub struct AddressLayout {
     /// Mask of the row bits.
     pub row: u64,
     /// Mask of the bank bits.
@@ -21,7 +21,7 @@ pub struct Layout {
 const EXPECTED: &str =
     "the address bits, highest first, as R (row), B (bank), C (column) and S (byte of a burst), such as \"RRRR.RBBBCCCB.CCCSSSSS\"";
 
-impl Layout {
+impl AddressLayout {
     /// Parses a layout. Every bit from 0 to the highest must be named, and the S bits must be the lowest.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         let fail = |hint: String| QuantityError { expected: EXPECTED, hint: Some(hint) };
@@ -77,15 +77,15 @@ mod tests {
 
     #[test]
     fn a_layout_becomes_masks_and_text_again() {
-        let layout = Layout::parse("0000RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS").unwrap();
-        assert_eq!(layout, Layout { row: 0x0fff_8000, bank: 0x7100, column: 0x0ee0, burst_bits: 5 });
+        let layout = AddressLayout::parse("0000RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS").unwrap();
+        assert_eq!(layout, AddressLayout { row: 0x0fff_8000, bank: 0x7100, column: 0x0ee0, burst_bits: 5 });
         assert_eq!(layout.text(), "RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS");
-        assert_eq!(Layout::parse(&layout.text()), Ok(layout));
+        assert_eq!(AddressLayout::parse(&layout.text()), Ok(layout));
     }
 
     #[test]
     fn gaps_and_foreign_letters_are_named_by_bit() {
-        let hint = |text: &str| Layout::parse(text).unwrap_err().hint.unwrap();
+        let hint = |text: &str| AddressLayout::parse(text).unwrap_err().hint.unwrap();
         assert_eq!(hint("RRBB0CSS"), "bit 4 is B, but a bit below it is 0; zeros may only lead");
         assert_eq!(hint("RRXBBCSS"), "bit 5 is `X`");
         assert_eq!(hint("RRBSCCSS"), "bit 4 is S, but S bits must be the lowest");

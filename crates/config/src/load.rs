@@ -7,15 +7,15 @@ use std::sync::Arc;
 use warpshard_configs::{File, Files, Kind};
 
 use super::check;
-use super::error::{ConfigErrors, Problem, Source, SourceSpan};
+use super::error::{ConfigErrors, Problem, SourceSpan, SourceText};
 use super::input;
 use super::kinds::{self, EnclosingMachine};
 use super::machine::Machine;
 use super::nearest::nearest;
 use super::provenance::Provenance;
 use super::resolve::{self, resolve};
-use super::source::{self, Entry, Override};
-use super::value::Raw;
+use super::source::{self, Override, SettingEntry};
+use super::value::RawValue;
 
 /// A built-in machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,10 +41,10 @@ pub struct Loaded {
 pub fn builtin_machines(files: &Files) -> Vec<Builtin> {
     let schema = resolve::schema();
     let summary = |name: &str, text: &str| {
-        let entries = source::parse(&Source::file(name, text), &schema, &mut Vec::new());
+        let entries = source::parse(&SourceText::file(name, text), &schema, &mut Vec::new());
         text_of(&entries, "summary", &mut Vec::new()).map(|(text, _)| text).unwrap_or_default()
     };
-    files.of(Kind::Machine).map(|file| Builtin { name: file.name, summary: summary(file.name, file.text) }).collect()
+    files.files_of_kind(Kind::Machine).map(|file| Builtin { name: file.name, summary: summary(file.name, file.text) }).collect()
 }
 
 impl Machine {
@@ -61,7 +61,7 @@ impl Machine {
     /// # Errors
     /// All problems of the file, of the machines that it extends, and of the overrides.
     pub fn load_among(files: &Files, name_or_path: &str, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
-        let text = Text::open(files, name_or_path, None, None)?;
+        let text = MachineText::open(files, name_or_path, None, None)?;
         load(files, text, overrides)
     }
 
@@ -79,19 +79,19 @@ impl Machine {
     /// # Errors
     /// The errors of [`Machine::load_among`].
     pub fn from_text_among(files: &Files, name: &str, text: &str, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
-        let id = TextId::File(PathBuf::from(name));
-        load(files, Text { source: Source::file(name, text), id }, overrides)
+        let id = MachineTextId::File(PathBuf::from(name));
+        load(files, MachineText { source: SourceText::file(name, text), id }, overrides)
     }
 }
 
 /// The identity of a text, for the detection of cycles.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum TextId {
+enum MachineTextId {
     Builtin(&'static str),
     File(PathBuf),
 }
 
-impl fmt::Display for TextId {
+impl fmt::Display for MachineTextId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Builtin(name) => f.write_str(name),
@@ -100,12 +100,12 @@ impl fmt::Display for TextId {
     }
 }
 
-struct Text {
-    source: Arc<Source>,
-    id: TextId,
+struct MachineText {
+    source: Arc<SourceText>,
+    id: MachineTextId,
 }
 
-impl Text {
+impl MachineText {
     /// Opens a machine among `files` or from a path; `requested_at` is the source location of the request, and relative paths start at `folder`.
     fn open(files: &Files, name: &str, requested_at: Option<&SourceSpan>, folder: Option<&Path>) -> Result<Self, Problem> {
         let problem = |message: String| {
@@ -120,27 +120,27 @@ impl Text {
                     .help_if(near)
                     .help(format!("built-in machines: {}; a file is given by a path with a `/` or ending in `.toml`", list.join(", "))));
             };
-            return Ok(Self { source: Source::file(format!("{name} (built in)"), text), id: TextId::Builtin(name) });
+            return Ok(Self { source: SourceText::file(format!("{name} (built in)"), text), id: MachineTextId::Builtin(name) });
         }
         let path = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
         let text = input::read_text(&path)
             .map_err(|error| problem(format!("cannot read the machine file `{}`: {}", path.display(), reason(&error))))?;
-        let id = TextId::File(path.canonicalize().unwrap_or_else(|_| path.clone()));
-        Ok(Self { source: Source::file(path.display().to_string(), text), id })
+        let id = MachineTextId::File(path.canonicalize().unwrap_or_else(|_| path.clone()));
+        Ok(Self { source: SourceText::file(path.display().to_string(), text), id })
     }
 
     /// Returns the name of a machine whose text gives none.
     fn default_name(&self) -> String {
         match &self.id {
-            TextId::Builtin(name) => (*name).to_owned(),
-            TextId::File(path) => path.file_stem().map_or_else(|| "machine".to_owned(), |stem| stem.to_string_lossy().into_owned()),
+            MachineTextId::Builtin(name) => (*name).to_owned(),
+            MachineTextId::File(path) => path.file_stem().map_or_else(|| "machine".to_owned(), |stem| stem.to_string_lossy().into_owned()),
         }
     }
 
     fn folder(&self) -> Option<&Path> {
         match &self.id {
-            TextId::Builtin(_) => None,
-            TextId::File(path) => path.parent(),
+            MachineTextId::Builtin(_) => None,
+            MachineTextId::File(path) => path.parent(),
         }
     }
 }
@@ -154,13 +154,13 @@ fn reason(error: &std::io::Error) -> String {
     }
 }
 
-fn load(files: &Files, top: Text, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
+fn load(files: &Files, top: MachineText, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
     let schema = resolve::schema();
     let mut problems = Vec::new();
     let at = SourceSpan::whole(&top.source);
-    let mut layers = Layers::default();
+    let mut layers = MachineLayers::default();
     layers.add(files, top, &mut problems);
-    let Layers { mut entries, summary, complete, .. } = layers;
+    let MachineLayers { mut entries, summary, complete, .. } = layers;
     entries.extend(overrides.iter().filter_map(|setting| source::parse_override(setting, &schema, &mut problems)));
     if !complete {
         return Err(ConfigErrors { problems });
@@ -193,10 +193,10 @@ fn entries_of(
     requested_at: &SourceSpan,
     folder: Option<&Path>,
     problems: &mut Vec<Problem>,
-) -> Option<Vec<Entry>> {
+) -> Option<Vec<SettingEntry>> {
     let before = problems.len();
-    let mut layers = Layers::default();
-    match Text::open(files, name, Some(requested_at), folder) {
+    let mut layers = MachineLayers::default();
+    match MachineText::open(files, name, Some(requested_at), folder) {
         Ok(text) => layers.add(files, text, problems),
         Err(problem) => problems.push(problem),
     }
@@ -205,19 +205,19 @@ fn entries_of(
 
 /// The entries of a text and of all texts that it extends, the lowest layer first.
 #[derive(Default)]
-struct Layers {
-    entries: Vec<Entry>,
+struct MachineLayers {
+    entries: Vec<SettingEntry>,
     summary: String,
     /// `true` if every text of the chain was read, so that a missing key is really missing.
     complete: bool,
 }
 
-impl Layers {
+impl MachineLayers {
     /// Follows the chain of `extends` from `top`. The name and the summary come from `top`.
-    fn add(&mut self, files: &Files, top: Text, problems: &mut Vec<Problem>) {
+    fn add(&mut self, files: &Files, top: MachineText, problems: &mut Vec<Problem>) {
         let schema = resolve::schema();
         let mut chain = vec![top.id.clone()];
-        let mut stack: Vec<Vec<Entry>> = Vec::new();
+        let mut stack: Vec<Vec<SettingEntry>> = Vec::new();
         let mut next = Some(top);
         self.complete = true;
         while let Some(text) = next.take() {
@@ -238,9 +238,9 @@ impl Layers {
             }
             stack.push(entries);
             if let Some((name, location)) = base {
-                match Text::open(files, &name, Some(&location), text.folder()) {
+                match MachineText::open(files, &name, Some(&location), text.folder()) {
                     Ok(base) if chain.contains(&base.id) => {
-                        let names: Vec<String> = chain.iter().chain([&base.id]).map(TextId::to_string).collect();
+                        let names: Vec<String> = chain.iter().chain([&base.id]).map(MachineTextId::to_string).collect();
                         problems.push(Problem::at(&location, format!("`extends` forms a cycle: {}", names.join(" -> "))));
                         self.complete = false;
                     }
@@ -256,23 +256,23 @@ impl Layers {
             }
         }
         for (layer, entries) in stack.into_iter().rev().enumerate() {
-            self.entries.extend(entries.into_iter().map(|entry| Entry { layer, ..entry }));
+            self.entries.extend(entries.into_iter().map(|entry| SettingEntry { layer, ..entry }));
         }
     }
 }
 
 /// Returns the text of one of the keys that describe the file.
-fn text_of(entries: &[Entry], key: &str, problems: &mut Vec<Problem>) -> Option<(String, SourceSpan)> {
+fn text_of(entries: &[SettingEntry], key: &str, problems: &mut Vec<Problem>) -> Option<(String, SourceSpan)> {
     let entry = entries.iter().find(|entry| entry.path == key)?;
     match &entry.raw {
-        Raw::Text(text) => Some((text.clone(), entry.location.clone())),
+        RawValue::Text(text) => Some((text.clone(), entry.location.clone())),
         _ => {
-            problems.push(Problem::at(&entry.location, format!("`{key}` is {}, expected a string in quotes", entry.shown)));
+            problems.push(Problem::at(&entry.location, format!("`{key}` is {}, expected a string in quotes", entry.shown_value)));
             None
         }
     }
 }
 
-fn name_entry(name: String, location: &SourceSpan) -> Entry {
-    Entry { path: "name".to_owned(), shown: name.clone(), raw: Raw::Text(name), location: location.clone(), layer: 0 }
+fn name_entry(name: String, location: &SourceSpan) -> SettingEntry {
+    SettingEntry { path: "name".to_owned(), shown_value: name.clone(), raw: RawValue::Text(name), location: location.clone(), layer: 0 }
 }

@@ -14,13 +14,13 @@ pub enum Seat {
     Mem(Option<u32>),
 }
 
-type Kind = (&'static str, fn(Option<u32>) -> Seat);
+type SeatKind = (&'static str, fn(Option<u32>) -> Seat);
 
-const KINDS: [Kind; 3] = [("gpu", Seat::Gpu), ("cpu", Seat::Cpu), ("mem", Seat::Mem)];
+const SEAT_KINDS: [SeatKind; 3] = [("gpu", Seat::Gpu), ("cpu", Seat::Cpu), ("mem", Seat::Mem)];
 
 impl Seat {
     fn parse(word: &str) -> Option<Self> {
-        let (name, make) = KINDS.iter().find(|(name, _)| word.starts_with(name))?;
+        let (name, make) = SEAT_KINDS.iter().find(|(name, _)| word.starts_with(name))?;
         match &word[name.len()..] {
             "" => Some(make(None)),
             number => number.parse().ok().map(|number| make(Some(number))),

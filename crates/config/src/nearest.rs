@@ -2,7 +2,7 @@
 
 /// Returns the candidate most similar to `word`, if one is similar enough.
 pub(super) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    best(candidates.map(|candidate| (strsim::normalized_damerau_levenshtein(word, candidate), candidate)), 0.5)
+    best_match(candidates.map(|candidate| (strsim::normalized_damerau_levenshtein(word, candidate), candidate)), 0.5)
 }
 
 /// Returns the dotted key most similar to `key`: by its full path, or by its last part if only the table is wrong or missing.
@@ -15,10 +15,10 @@ pub(super) fn nearest_key<'a>(key: &str, candidates: impl Iterator<Item = &'a st
         // The last part carries most of the meaning; the full path decides between candidates with an equal last part.
         (0.7 * part + 0.3 * whole, candidate)
     });
-    best(scored, 0.5)
+    best_match(scored, 0.5)
 }
 
-fn best<'a>(scored: impl Iterator<Item = (f64, &'a str)>, least: f64) -> Option<&'a str> {
+fn best_match<'a>(scored: impl Iterator<Item = (f64, &'a str)>, least: f64) -> Option<&'a str> {
     let mut best: Option<(f64, &str)> = None;
     for (score, candidate) in scored {
         if score >= least && best.is_none_or(|(so_far, _)| score > so_far) {

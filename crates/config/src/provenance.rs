@@ -1,8 +1,8 @@
 //! The resolved machine as text: every key with its value, and a comment with the value's origin.
 
 use super::error::SourceSpan;
-use super::kind_keys::TABLE;
-use super::resolve::{Origin, Setting};
+use super::kind_keys::KINDS_TABLE;
+use super::resolve::{Setting, SettingOrigin};
 
 /// A kind of GPU with the settings that differ from the enclosing machine.
 #[derive(Clone, Debug)]
@@ -44,14 +44,14 @@ impl Provenance {
         if !self.summary.is_empty() {
             text += &format!("summary = {}\n", toml::Value::String(self.summary.clone()));
         }
-        let told = self.settings.iter().filter(|setting| !(setting.key.quiet && matches!(setting.origin, Origin::Default)));
+        let told = self.settings.iter().filter(|setting| !(setting.key.quiet && matches!(setting.origin, SettingOrigin::Default)));
         write(told, "", &mut text);
         for kind in &self.kinds {
-            let table = format!("{}.{}", TABLE, kind.name);
+            let table = format!("{}.{}", KINDS_TABLE, kind.name);
             let line = format!("gpus = {:?}", kind.gpus);
             text += &format!(
                 "\n# What is not given here is as above.\n[{table}]\n{line:<40} # {}\n",
-                origin(&Origin::Given(kind.location.clone()))
+                origin(&SettingOrigin::Given(kind.location.clone()))
             );
             write(kind.settings.iter(), &format!("{table}."), &mut text);
         }
@@ -73,10 +73,10 @@ fn write<'a>(settings: impl Iterator<Item = &'a Setting>, prefix: &str, text: &m
     }
 }
 
-fn origin(origin: &Origin) -> String {
+fn origin(origin: &SettingOrigin) -> String {
     match origin {
-        Origin::Default => "default".to_owned(),
-        Origin::Given(location) if location.source.is_file => location.to_string(),
-        Origin::Given(location) => location.source.text.clone(),
+        SettingOrigin::Default => "default".to_owned(),
+        SettingOrigin::Given(location) if location.source.is_file => location.to_string(),
+        SettingOrigin::Given(location) => location.source.text.clone(),
     }
 }

@@ -35,7 +35,7 @@ impl Bytes {
     /// Parses a size such as "96 KiB". Decimal units are rejected, because caches and memories have binary sizes.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         let fail = |hint| QuantityError { expected: BYTES_EXPECTED, hint };
-        let (number, unit) = split(text).ok_or_else(|| fail(None))?;
+        let (number, unit) = split_unit(text).ok_or_else(|| fail(None))?;
         if let Some(&(_, scale)) = BYTE_UNITS.iter().find(|(name, _)| *name == unit) {
             return scaled(number, scale).map(Self).ok_or_else(|| fail(Some(format!("{} is not a whole number of bytes", text.trim()))));
         }
@@ -61,7 +61,7 @@ impl fmt::Display for Bytes {
 /// Parses a frequency such as "1132 MHz" or "1.2 GHz"; fractions of a kilohertz are rejected.
 pub fn parse_frequency(text: &str) -> Result<Frequency, QuantityError> {
     let fail = |hint| QuantityError { expected: FREQUENCY_EXPECTED, hint };
-    let (number, unit) = split(text).ok_or_else(|| fail(None))?;
+    let (number, unit) = split_unit(text).ok_or_else(|| fail(None))?;
     if let Some(&(_, scale)) = FREQUENCY_UNITS.iter().find(|(name, _)| *name == unit) {
         return scaled(number, scale)
             .map(Frequency)
@@ -81,7 +81,7 @@ pub fn parse_frequency(text: &str) -> Result<Frequency, QuantityError> {
 /// Parses a voltage such as "900 mV" or "0.9 V" and returns millivolts.
 pub fn parse_voltage(text: &str) -> Result<u64, QuantityError> {
     let fail = |hint| QuantityError { expected: VOLTAGE_EXPECTED, hint };
-    let (number, unit) = split(text).ok_or_else(|| fail(None))?;
+    let (number, unit) = split_unit(text).ok_or_else(|| fail(None))?;
     let Some(&(_, scale)) = VOLTAGE_UNITS.iter().find(|(name, _)| *name == unit) else {
         let hint = match unit.to_ascii_lowercase().as_str() {
             "" => Some(format!("write \"{number} mV\" or \"{number} V\"")),
@@ -98,7 +98,7 @@ pub fn parse_voltage(text: &str) -> Result<u64, QuantityError> {
 /// Parses a duration such as "40 cycles", "1 cycle" or "40".
 pub fn parse_cycles(text: &str) -> Result<u64, QuantityError> {
     let fail = |hint| QuantityError { expected: CYCLES_EXPECTED, hint };
-    let (number, unit) = split(text).ok_or_else(|| fail(None))?;
+    let (number, unit) = split_unit(text).ok_or_else(|| fail(None))?;
     match unit {
         "" | "cycle" | "cycles" => scaled(number, 1).ok_or_else(|| fail(Some("cycles are whole numbers".to_owned()))),
         "ns" | "us" | "ms" | "s" => Err(fail(Some("spans are given in cycles of the clock that the key names, not in seconds".to_owned()))),
@@ -109,7 +109,7 @@ pub fn parse_cycles(text: &str) -> Result<u64, QuantityError> {
 /// Parses a percentage such as "25 %".
 pub fn parse_percent(text: &str) -> Result<u64, QuantityError> {
     let fail = |hint| QuantityError { expected: PERCENT_EXPECTED, hint };
-    let (number, unit) = split(text).ok_or_else(|| fail(None))?;
+    let (number, unit) = split_unit(text).ok_or_else(|| fail(None))?;
     if unit != "%" {
         return Err(fail(unit.is_empty().then(|| format!("write \"{number} %\""))));
     }
@@ -117,7 +117,7 @@ pub fn parse_percent(text: &str) -> Result<u64, QuantityError> {
 }
 
 /// Splits "96 KiB" into "96" and "KiB"; `None` if the text does not start with a digit.
-fn split(text: &str) -> Option<(&str, &str)> {
+fn split_unit(text: &str) -> Option<(&str, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);

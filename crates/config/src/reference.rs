@@ -3,12 +3,12 @@
 use super::keys::{self, Key};
 use super::kind_keys;
 use super::resolve::FILE_KEYS;
-use super::value::Kind;
+use super::value::ValueKind;
 
 /// Returns all keys as Markdown tables, one for each table of a machine file.
 pub fn key_reference() -> String {
     let mut text = String::from("### At the top of the file\n\n");
-    text += HEAD;
+    text += TABLE_HEAD;
     for (name, doc) in FILE_KEYS {
         text += &format!("| `{name}` | a string | none | {doc} | |\n");
     }
@@ -16,13 +16,13 @@ pub fn key_reference() -> String {
     for key in keys::all() {
         if key.table() != table {
             table = key.table();
-            text += &format!("\n### `[{table}]`\n\n{HEAD}");
+            text += &format!("\n### `[{table}]`\n\n{TABLE_HEAD}");
         }
-        text += &row(key);
+        text += &key_row(key);
     }
     text += &format!(
-        "\n### `[{}.NAME]`\n\nAll keys of a GPU (the tables above except `cpu`, `energy` and `system`), and:\n\n{HEAD}",
-        kind_keys::TABLE
+        "\n### `[{}.NAME]`\n\nAll keys of a GPU (the tables above except `cpu`, `energy` and `system`), and:\n\n{TABLE_HEAD}",
+        kind_keys::KINDS_TABLE
     );
     for (name, takes, doc) in kind_keys::KIND_KEYS {
         let default = if name == "gpus" { "required" } else { "none" };
@@ -31,24 +31,24 @@ pub fn key_reference() -> String {
     text
 }
 
-const HEAD: &str = "| key | takes | default | meaning | in Accel-Sim |\n|---|---|---|---|---|\n";
+const TABLE_HEAD: &str = "| key | takes | default | meaning | in Accel-Sim |\n|---|---|---|---|---|\n";
 
-fn row(key: &Key) -> String {
+fn key_row(key: &Key) -> String {
     let default = match (key.default, key.when) {
         (Some(default), _) => format!("`{default}`"),
         (None, _) if key.path == "name" => "the file's name".to_owned(),
         (None, Some((flag, value))) => {
             let flag = flag.rsplit('.').next().unwrap_or(flag);
             match (keys::find(key.when.map_or("", |(flag, _)| flag)).map(|flag| flag.kind), value) {
-                (Some(Kind::Choice(choices)), _) => format!("required if `{flag} = \"{}\"`", choices[usize::from(value)].name),
-                (Some(Kind::Count(..)), true) => format!("required if `{flag}` is above 0"),
+                (Some(ValueKind::Choice(choices)), _) => format!("required if `{flag} = \"{}\"`", choices[usize::from(value)].name),
+                (Some(ValueKind::Count(..)), true) => format!("required if `{flag}` is above 0"),
                 _ => format!("required if `{flag} = {value}`"),
             }
         }
         (None, None) => "required".to_owned(),
     };
     let takes = match key.kind {
-        Kind::Choice(choices) => {
+        ValueKind::Choice(choices) => {
             let words: Vec<String> = choices.iter().map(|choice| format!("`\"{}\"` ({})", choice.name, choice.doc)).collect();
             words.join(", ")
         }

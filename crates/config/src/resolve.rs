@@ -9,7 +9,7 @@ use super::error::{Problem, SourceSpan};
 use super::keys::{self, Key};
 use super::kind_keys;
 use super::machine::Machine;
-use super::source::{Entry, Schema, raw_of_text};
+use super::source::{Schema, SettingEntry, raw_of_text};
 use super::value::Value;
 
 /// Keys of a machine file that describe the file and not the machine.
@@ -20,7 +20,7 @@ pub const FILE_KEYS: [(&str, &str); 2] = [
 
 /// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingOrigin {
     /// A value given in a text, with its source location.
     Given(SourceSpan),
     /// The key's default.
@@ -35,7 +35,7 @@ pub struct Setting {
     /// The value.
     pub value: Value,
     /// The origin of the value.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     /// The layer of the value; 0 for a default, and higher for layers that override it.
     pub layer: usize,
 }
@@ -43,12 +43,12 @@ pub struct Setting {
 /// Returns the keys that a machine file may have.
 pub fn schema() -> Schema {
     let keys = FILE_KEYS.iter().map(|(key, _)| *key).chain(keys::all().map(|key| key.path)).collect();
-    Schema { keys, foreign: vec!["run"], nested: Some((kind_keys::TABLE, Box::new(kind_keys::schema()))) }
+    Schema { keys, ignored_keys: vec!["run"], nested: Some((kind_keys::KINDS_TABLE, Box::new(kind_keys::schema()))) }
 }
 
 /// Resolves `layers`, the lowest layer first. Missing keys are reported at `at`.
-pub fn resolve(layers: Vec<Entry>, at: &SourceSpan, problems: &mut Vec<Problem>) -> (Machine, Vec<Setting>) {
-    let mut given: FxHashMap<String, Entry> = FxHashMap::default();
+pub fn resolve(layers: Vec<SettingEntry>, at: &SourceSpan, problems: &mut Vec<Problem>) -> (Machine, Vec<Setting>) {
+    let mut given: FxHashMap<String, SettingEntry> = FxHashMap::default();
     for entry in layers {
         given.insert(entry.path.clone(), entry);
     }
@@ -65,15 +65,15 @@ pub fn resolve(layers: Vec<Entry>, at: &SourceSpan, problems: &mut Vec<Problem>)
         }
         let (value, origin, layer) = match (given.get(key.path), key.default) {
             (Some(entry), _) => match key.kind.read(&entry.raw) {
-                Ok(value) => (value, Origin::Given(entry.location.clone()), 1_usize.saturating_add(entry.layer)),
+                Ok(value) => (value, SettingOrigin::Given(entry.location.clone()), 1_usize.saturating_add(entry.layer)),
                 Err(mismatch) => {
-                    let message = format!("`{}` is {}, expected {}", key.path, entry.shown, mismatch.expected);
+                    let message = format!("`{}` is {}, expected {}", key.path, entry.shown_value, mismatch.expected);
                     let help = format!("`{}`: {}", key.name(), key.doc);
                     wrong.push(Problem::at(&entry.location, message).help_if(mismatch.hint).help(help));
                     continue;
                 }
             },
-            (None, Some(default)) => (read_default(key, default), Origin::Default, 0),
+            (None, Some(default)) => (read_default(key, default), SettingOrigin::Default, 0),
             (None, None) => {
                 missing.push(key);
                 continue;
@@ -99,7 +99,7 @@ fn is_flag_set(settings: &[Setting], flag: &str, wanted: bool) -> bool {
 
 /// Returns the problem of a value whose key is not read. Values of lower layers are ignored, so that a machine that extends another one and
 /// makes other choices does not have to remove them.
-fn unread_value_problem(key: &'static Key, entry: &Entry, settings: &[Setting]) -> Option<Problem> {
+fn unread_value_problem(key: &'static Key, entry: &SettingEntry, settings: &[Setting]) -> Option<Problem> {
     let rejection = key.rejection?;
     // The choices that disable the key, and the choices on which they depend in turn.
     let mut names: Vec<&str> = key.conditions().map(|(flag, _)| flag).collect();
@@ -117,8 +117,8 @@ fn unread_value_problem(key: &'static Key, entry: &Entry, settings: &[Setting]) 
     let mut problem = Problem::at(&entry.location, format!("`{}` is not read for this machine", key.path)).help(rejection.help);
     for choice in choices {
         let origin = match &choice.origin {
-            Origin::Given(location) => format!("comes from {location}"),
-            Origin::Default => "is the default".to_owned(),
+            SettingOrigin::Given(location) => format!("comes from {location}"),
+            SettingOrigin::Default => "is the default".to_owned(),
         };
         problem.notes.push(format!("`{}` = {} {origin}", choice.key.path, choice.key.kind.write(&choice.value)));
     }

@@ -6,12 +6,12 @@
 
 use std::collections::VecDeque;
 
-use super::system::{LinkSet, Node, System, Wire};
+use super::system::{LinkSet, System, SystemNode, Wire};
 use crate::MachineError;
 
 /// A link in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lane {
+pub struct LinkLane {
     /// The number of the sending node.
     pub from: usize,
     /// The number of the receiving node.
@@ -24,9 +24,9 @@ pub struct Lane {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Routes {
     /// GPUs in the order of their numbers, then switches and hosts.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<SystemNode>,
     /// All links, in both directions.
-    pub lanes: Vec<Lane>,
+    pub lanes: Vec<LinkLane>,
     /// For each node and each GPU, the links towards the GPU; empty at the GPU itself.
     next_links: Vec<Vec<Vec<u16>>>,
     /// Number of links on the longest path between two GPUs.
@@ -42,9 +42,9 @@ impl Routes {
         let gpus = system.gpus as usize;
         let sets = [(&system.peer, false), (&system.host, true)];
         let wires: Vec<(Wire, bool)> = sets.iter().flat_map(|(set, host)| set.wires(system.gpus).into_iter().map(|w| (w, *host))).collect();
-        let mut nodes: Vec<Node> = (0..system.gpus).map(Node::Gpu).collect();
+        let mut nodes: Vec<SystemNode> = (0..system.gpus).map(SystemNode::Gpu).collect();
         for (wire, _) in &wires {
-            check(wire, system.gpus)?;
+            check_wire(wire, system.gpus)?;
             for end in [wire.a, wire.b] {
                 if !nodes.contains(&end) {
                     nodes.push(end);
@@ -52,13 +52,13 @@ impl Routes {
             }
         }
         nodes[gpus..].sort_unstable();
-        let number = |node: Node| nodes.iter().position(|known| *known == node).unwrap_or_default();
+        let number = |node: SystemNode| nodes.iter().position(|known| *known == node).unwrap_or_default();
         let mut lanes = Vec::new();
         for (wire, host) in &wires {
             let (a, b) = (number(wire.a), number(wire.b));
             for _ in 0..wire.count {
-                lanes.push(Lane { from: a, to: b, host: *host });
-                lanes.push(Lane { from: b, to: a, host: *host });
+                lanes.push(LinkLane { from: a, to: b, host: *host });
+                lanes.push(LinkLane { from: b, to: a, host: *host });
             }
         }
         let mut routes = Self { next_links: vec![vec![Vec::new(); gpus]; nodes.len()], nodes, lanes, max_path_links: 0 };
@@ -119,7 +119,7 @@ impl Routes {
                 continue;
             }
             let passes = |to: usize| to == gpu || to >= gpus || forward;
-            let closer = |lane: &Lane| {
+            let closer = |lane: &LinkLane| {
                 lane.from == node && distance[lane.to] != u32::MAX && distance[lane.to] + 1 == distance[node] && passes(lane.to)
             };
             let next = self.lanes.iter().filter(|lane| closer(lane)).map(|lane| lane.to).min();
@@ -133,17 +133,17 @@ impl Routes {
     }
 }
 
-fn check(wire: &Wire, gpus: u32) -> Result<(), String> {
+fn check_wire(wire: &Wire, gpus: u32) -> Result<(), String> {
     if wire.a == wire.b {
         return Err(format!("the link \"{wire}\" leads from {} to itself", wire.a));
     }
     for end in [wire.a, wire.b] {
-        if let Node::Gpu(number) = end
+        if let SystemNode::Gpu(number) = end
             && number >= gpus
         {
             return Err(format!("the link \"{wire}\" ends at {end}, but the system has {gpus} GPUs, counted from 0"));
         }
-        if let Node::Switch(number) | Node::Host(number) = end
+        if let SystemNode::Switch(number) | SystemNode::Host(number) = end
             && number >= MAX_SWITCHES
         {
             return Err(format!("the link \"{wire}\" ends at {end}, expected a number below {MAX_SWITCHES}"));

@@ -8,22 +8,22 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::{ConfigErrors, Problem, Source, SourceSpan};
+use super::error::{ConfigErrors, Problem, SourceSpan, SourceText};
 use super::nearest::nearest_key;
-use super::value::Raw;
+use super::value::RawValue;
 
 /// The beginning of the message of a syntax error.
 pub const NOT_TOML: &str = "not valid TOML";
 
 /// A key with its raw value.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct SettingEntry {
     /// The full dotted key.
     pub path: String,
     /// The raw value.
-    pub raw: Raw,
+    pub raw: RawValue,
     /// The text of the value, for messages.
-    pub shown: String,
+    pub shown_value: String,
     /// The source location of the value.
     pub location: SourceSpan,
     /// The layer; a higher layer overrides a lower one.
@@ -36,7 +36,7 @@ pub struct Schema {
     /// The full dotted keys, in the order of the reference.
     pub keys: Vec<&'static str>,
     /// Top-level keys and tables for other readers of the same file, which are ignored.
-    pub foreign: Vec<&'static str>,
+    pub ignored_keys: Vec<&'static str>,
     /// A table of named tables, and the keys of each named table.
     pub nested: Option<(&'static str, Box<Schema>)>,
 }
@@ -67,7 +67,7 @@ impl FromStr for Override {
         match text.split_once('=') {
             Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => Ok(Self::new(key.trim(), value.trim())),
             _ => {
-                let source = Source::command_line(format!("--set {text}"));
+                let source = SourceText::command_line(format!("--set {text}"));
                 let location = SourceSpan { span: 6..source.text.len().max(7), source };
                 Err(Problem::at(&location, format!("`{text}` is not a setting")).help("write KEY=VALUE, such as --set gpu.sms=56").into())
             }
@@ -144,7 +144,7 @@ impl Schema {
 }
 
 /// Parses a whole text. Entries with unknown keys are omitted and reported, and so are syntax errors.
-pub fn parse(source: &Arc<Source>, schema: &Schema, problems: &mut Vec<Problem>) -> Vec<Entry> {
+pub fn parse(source: &Arc<SourceText>, schema: &Schema, problems: &mut Vec<Problem>) -> Vec<SettingEntry> {
     let (table, errors) = DeTable::parse_recoverable(&source.text);
     let at = |span: Range<usize>| SourceSpan { source: Arc::clone(source), span };
     if !errors.is_empty() {
@@ -156,13 +156,13 @@ pub fn parse(source: &Arc<Source>, schema: &Schema, problems: &mut Vec<Problem>)
         return Vec::new();
     }
     let mut entries = Vec::new();
-    flatten("", table.get_ref(), &mut Flatten { source, schema, problems, entries: &mut entries });
+    flatten("", table.get_ref(), &mut FlattenedEntries { source, schema, problems, entries: &mut entries });
     entries
 }
 
 /// Parses one override of the command line.
-pub fn parse_override(setting: &Override, schema: &Schema, problems: &mut Vec<Problem>) -> Option<Entry> {
-    let source = Source::command_line(format!("--set {}={}", setting.key, setting.value));
+pub fn parse_override(setting: &Override, schema: &Schema, problems: &mut Vec<Problem>) -> Option<SettingEntry> {
+    let source = SourceText::command_line(format!("--set {}={}", setting.key, setting.value));
     let key_end = 6 + setting.key.len();
     let location = SourceSpan { source: Arc::clone(&source), span: key_end + 1..source.text.len() };
     if let Some(problem) = schema.unknown(&setting.key, &SourceSpan { source, span: 6..key_end }) {
@@ -170,23 +170,23 @@ pub fn parse_override(setting: &Override, schema: &Schema, problems: &mut Vec<Pr
         return None;
     }
     // A shell strips quotes, so a value that is not TOML is taken as a string.
-    let raw = DeValue::parse(&setting.value).map_or_else(|_| Raw::Text(setting.value.clone()), |value| raw(value.get_ref()));
-    Some(Entry { path: setting.key.clone(), raw, shown: setting.value.clone(), location, layer: usize::MAX })
+    let raw = DeValue::parse(&setting.value).map_or_else(|_| RawValue::Text(setting.value.clone()), |value| raw_value(value.get_ref()));
+    Some(SettingEntry { path: setting.key.clone(), raw, shown_value: setting.value.clone(), location, layer: usize::MAX })
 }
 
-struct Flatten<'a> {
-    source: &'a Arc<Source>,
+struct FlattenedEntries<'a> {
+    source: &'a Arc<SourceText>,
     schema: &'a Schema,
     problems: &'a mut Vec<Problem>,
-    entries: &'a mut Vec<Entry>,
+    entries: &'a mut Vec<SettingEntry>,
 }
 
-fn flatten(prefix: &str, table: &DeTable<'_>, into: &mut Flatten<'_>) {
+fn flatten(prefix: &str, table: &DeTable<'_>, into: &mut FlattenedEntries<'_>) {
     for (key, value) in table.iter() {
         let path = if prefix.is_empty() { key.get_ref().to_string() } else { format!("{prefix}.{}", key.get_ref()) };
         let key_location = SourceSpan { source: Arc::clone(into.source), span: key.span() };
         match value.get_ref() {
-            _ if prefix.is_empty() && into.schema.foreign.contains(&path.as_str()) => {}
+            _ if prefix.is_empty() && into.schema.ignored_keys.contains(&path.as_str()) => {}
             DeValue::Table(inner) if into.schema.is_table(&path) => flatten(&path, inner, into),
             DeValue::Table(_) if !into.schema.keys.contains(&path.as_str()) => {
                 let near = nearest_key(&path, into.schema.tables()).map(|near| format!("did you mean [{near}]?"));
@@ -200,32 +200,38 @@ fn flatten(prefix: &str, table: &DeTable<'_>, into: &mut Flatten<'_>) {
     }
 }
 
-fn entry(path: String, value: &Spanned<DeValue<'_>>, source: &Arc<Source>) -> Entry {
+fn entry(path: String, value: &Spanned<DeValue<'_>>, source: &Arc<SourceText>) -> SettingEntry {
     let span = value.span();
     let shown = source.text.get(span.clone()).unwrap_or("").to_owned();
-    Entry { path, raw: raw(value.get_ref()), shown, location: SourceSpan { source: Arc::clone(source), span }, layer: 0 }
+    SettingEntry {
+        path,
+        raw: raw_value(value.get_ref()),
+        shown_value: shown,
+        location: SourceSpan { source: Arc::clone(source), span },
+        layer: 0,
+    }
 }
 
-fn raw(value: &DeValue<'_>) -> Raw {
+fn raw_value(value: &DeValue<'_>) -> RawValue {
     match value {
-        DeValue::String(text) => Raw::Text(text.to_string()),
+        DeValue::String(text) => RawValue::Text(text.to_string()),
         DeValue::Integer(number) => match u64::from_str_radix(number.as_str(), number.radix()) {
-            Ok(number) => Raw::Number(number.to_string()),
-            Err(_) => Raw::Number(number.to_string()),
+            Ok(number) => RawValue::Number(number.to_string()),
+            Err(_) => RawValue::Number(number.to_string()),
         },
-        DeValue::Float(number) => Raw::Number(number.to_string()),
-        DeValue::Boolean(flag) => Raw::Flag(*flag),
-        DeValue::Array(list) => Raw::List(list.iter().map(|item| raw(item.get_ref())).collect()),
-        DeValue::Table(_) => Raw::Other("a table"),
-        DeValue::Datetime(_) => Raw::Other("a date"),
+        DeValue::Float(number) => RawValue::Number(number.to_string()),
+        DeValue::Boolean(flag) => RawValue::Flag(*flag),
+        DeValue::Array(list) => RawValue::List(list.iter().map(|item| raw_value(item.get_ref())).collect()),
+        DeValue::Table(_) => RawValue::Other("a table"),
+        DeValue::Datetime(_) => RawValue::Other("a date"),
     }
 }
 
 /// Returns the value of a valid TOML text with one key; for defaults and tests.
-pub fn raw_of_text(text: &str) -> Raw {
+pub fn raw_of_text(text: &str) -> RawValue {
     let table = DeTable::parse(text).unwrap_or_else(|error| panic!("`{text}` is not TOML: {error}"));
     let (_, value) = table.get_ref().iter().next().unwrap_or_else(|| panic!("`{text}` has no key"));
-    raw(value.get_ref())
+    raw_value(value.get_ref())
 }
 
 #[cfg(test)]
@@ -233,18 +239,18 @@ mod tests {
     use super::*;
 
     fn schema() -> Schema {
-        Schema { keys: vec!["name", "gpu.sms", "gpu.sm.warps"], foreign: vec!["run"], nested: None }
+        Schema { keys: vec!["name", "gpu.sms", "gpu.sm.warps"], ignored_keys: vec!["run"], nested: None }
     }
 
     #[test]
     fn every_key_is_found_with_its_location() {
-        let source = Source::file("a.toml", "name = \"x\"\n[gpu]\nsms = 0x10\nsm = { warps = 4 }\n[run]\nthreads = 1\n");
+        let source = SourceText::file("a.toml", "name = \"x\"\n[gpu]\nsms = 0x10\nsm = { warps = 4 }\n[run]\nthreads = 1\n");
         let mut problems = Vec::new();
         let entries = parse(&source, &schema(), &mut problems);
         assert_eq!(problems, []);
         let seen: Vec<_> = entries.iter().map(|e| (e.path.as_str(), &e.raw, e.location.line())).collect();
-        let number = |n: &str| Raw::Number(n.to_owned());
-        assert_eq!(seen, [("name", &Raw::Text("x".to_owned()), 1), ("gpu.sms", &number("16"), 3), ("gpu.sm.warps", &number("4"), 4)]);
+        let number = |n: &str| RawValue::Number(n.to_owned());
+        assert_eq!(seen, [("name", &RawValue::Text("x".to_owned()), 1), ("gpu.sms", &number("16"), 3), ("gpu.sm.warps", &number("4"), 4)]);
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub struct LinkSet {
 
 /// A node that links connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Node {
+pub enum SystemNode {
     /// A GPU.
     Gpu(u32),
     /// A switch.
@@ -76,18 +76,18 @@ pub enum Node {
     Host(u32),
 }
 
-type NodeKind = (&'static str, fn(u32) -> Node);
+type NodeKind = (&'static str, fn(u32) -> SystemNode);
 
-const NODES: [NodeKind; 3] = [("gpu", Node::Gpu), ("switch", Node::Switch), ("host", Node::Host)];
+const NODE_KINDS: [NodeKind; 3] = [("gpu", SystemNode::Gpu), ("switch", SystemNode::Switch), ("host", SystemNode::Host)];
 
-impl Node {
+impl SystemNode {
     fn parse(word: &str) -> Option<Self> {
-        let (name, make) = NODES.iter().find(|(name, _)| word.starts_with(name))?;
+        let (name, make) = NODE_KINDS.iter().find(|(name, _)| word.starts_with(name))?;
         word[name.len()..].parse().ok().map(make)
     }
 }
 
-impl std::fmt::Display for Node {
+impl std::fmt::Display for SystemNode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Gpu(number) => write!(f, "gpu{number}"),
@@ -101,9 +101,9 @@ impl std::fmt::Display for Node {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
     /// The first node.
-    pub a: Node,
+    pub a: SystemNode,
     /// The second node.
-    pub b: Node,
+    pub b: SystemNode,
     /// Number of parallel links.
     pub count: u32,
 }
@@ -122,7 +122,7 @@ pub(super) fn read(text: &str) -> Option<Wire> {
         None => (text.trim(), 1),
     };
     let (a, b) = ends.split_once('-')?;
-    Some(Wire { a: Node::parse(a.trim())?, b: Node::parse(b.trim())?, count })
+    Some(Wire { a: SystemNode::parse(a.trim())?, b: SystemNode::parse(b.trim())?, count })
 }
 
 /// Writes all links as TOML that [`read`] reads back.
@@ -135,7 +135,7 @@ impl LinkSet {
     /// Returns the links of the topology for `gpus` GPUs, in the order of their numbers.
     pub fn wires(&self, gpus: u32) -> Vec<Wire> {
         let count = self.count.max(1);
-        let pair = |a: u32, b: u32| Wire { a: Node::Gpu(a), b: Node::Gpu(b), count };
+        let pair = |a: u32, b: u32| Wire { a: SystemNode::Gpu(a), b: SystemNode::Gpu(b), count };
         match self.topology {
             LinkTopology::None => Vec::new(),
             LinkTopology::List => self.wires.clone(),
@@ -144,8 +144,8 @@ impl LinkSet {
             LinkTopology::Ring if gpus == 2 => vec![pair(0, 1)],
             LinkTopology::Ring => (0..gpus).map(|gpu| pair(gpu, (gpu + 1) % gpus)).collect(),
             LinkTopology::Mesh => self.mesh(gpus, &pair),
-            LinkTopology::Switch => (0..gpus).map(|gpu| Wire { a: Node::Gpu(gpu), b: Node::Switch(0), count }).collect(),
-            LinkTopology::Host => (0..gpus).map(|gpu| Wire { a: Node::Gpu(gpu), b: Node::Host(0), count }).collect(),
+            LinkTopology::Switch => (0..gpus).map(|gpu| Wire { a: SystemNode::Gpu(gpu), b: SystemNode::Switch(0), count }).collect(),
+            LinkTopology::Host => (0..gpus).map(|gpu| Wire { a: SystemNode::Gpu(gpu), b: SystemNode::Host(0), count }).collect(),
         }
     }
 

@@ -5,14 +5,14 @@ use std::ops::RangeInclusive;
 use warpshard_base::Frequency;
 
 pub use super::choices::Choice;
-use super::layout::Layout;
+use super::layout::AddressLayout;
 use super::mesh_nodes::{self, Seat};
 use super::quantity::{self, Bytes, QuantityError};
 use super::system::{self, Wire};
 
 /// A raw value, before its key is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Raw {
+pub enum RawValue {
     /// A string, without its quotes.
     Text(String),
     /// A number as written.
@@ -20,14 +20,14 @@ pub enum Raw {
     /// `true` or `false`.
     Flag(bool),
     /// An array.
-    List(Vec<Raw>),
+    List(Vec<RawValue>),
     /// A value of a type that no key takes: "a table", "a date".
     Other(&'static str),
 }
 
 /// The kind of value that a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// Any string.
     Text,
     /// `true` or `false`.
@@ -74,7 +74,7 @@ pub enum Value {
     /// The index of the choice.
     Choice(usize),
     /// An address layout.
-    Layout(Layout),
+    Layout(AddressLayout),
     /// The nodes at each router of a mesh.
     Nodes(Vec<Vec<Seat>>),
     /// Links between the nodes of a system.
@@ -104,11 +104,11 @@ pub struct Mismatch {
 
 /// Range of clock frequencies in kilohertz. In this range the period of one clock is at most a thousand periods of another, and 64 bits of
 /// base ticks last for more than 10^10 cycles.
-const FREQUENCIES: RangeInclusive<u64> = 10_000..=10_000_000;
+const FREQUENCY_RANGE_KHZ: RangeInclusive<u64> = 10_000..=10_000_000;
 /// The largest size in a list, in bytes.
 const MAX_LISTED_BYTES: u64 = 1 << 24;
 
-impl Kind {
+impl ValueKind {
     /// Returns a description of the expected form, for messages and the key reference.
     pub fn describe(self) -> String {
         match self {
@@ -121,7 +121,7 @@ impl Kind {
             Self::Sizes => format!("a list of sizes up to {}, such as [\"0 B\", \"64 KiB\"]", Bytes(MAX_LISTED_BYTES)),
             Self::Numbers => "a list of whole numbers, such as [0, 2, 1]".to_owned(),
             Self::Frequency => {
-                format!("a frequency from {} to {}, such as \"1132 MHz\"", Frequency(*FREQUENCIES.start()), Frequency(*FREQUENCIES.end()))
+                format!("a frequency from {} to {}, such as \"1132 MHz\"", Frequency(*FREQUENCY_RANGE_KHZ.start()), Frequency(*FREQUENCY_RANGE_KHZ.end()))
             }
             Self::Voltage => "a voltage, such as \"900 mV\"".to_owned(),
             Self::Percent => "a percentage, such as \"25 %\"".to_owned(),
@@ -133,61 +133,61 @@ impl Kind {
     }
 
     /// Converts a raw value.
-    pub fn read(self, raw: &Raw) -> Result<Value, Mismatch> {
+    pub fn read(self, raw: &RawValue) -> Result<Value, Mismatch> {
         let fail = |hint| Err(Mismatch { expected: self.describe(), hint });
         match (self, raw) {
-            (Self::Text, Raw::Text(text)) => Ok(Value::Text(text.clone())),
-            (Self::Flag, Raw::Flag(flag)) => Ok(Value::Flag(*flag)),
-            (Self::Flag, Raw::Text(text)) => fail(unquoted(text, &["true", "false"])),
-            (Self::Count(low, high), Raw::Number(text)) => match whole(text) {
+            (Self::Text, RawValue::Text(text)) => Ok(Value::Text(text.clone())),
+            (Self::Flag, RawValue::Flag(flag)) => Ok(Value::Flag(*flag)),
+            (Self::Flag, RawValue::Text(text)) => fail(unquoted(text, &["true", "false"])),
+            (Self::Count(low, high), RawValue::Number(text)) => match parse_whole(text) {
                 Some(number) if (low..=high).contains(&number) => Ok(Value::Number(number)),
                 _ => fail(None),
             },
-            (Self::Count(..), Raw::Text(text)) => fail(whole(text).map(|n| format!("write {n} without quotes"))),
-            (Self::Cycles(_, low, high), Raw::Number(text) | Raw::Text(text)) => match quantity::parse_cycles(text) {
+            (Self::Count(..), RawValue::Text(text)) => fail(parse_whole(text).map(|n| format!("write {n} without quotes"))),
+            (Self::Cycles(_, low, high), RawValue::Number(text) | RawValue::Text(text)) => match quantity::parse_cycles(text) {
                 Ok(cycles) if (low..=high).contains(&cycles) => Ok(Value::Number(cycles)),
                 Ok(_) => fail(None),
                 Err(error) => fail(error.hint),
             },
-            (Self::Bytes(low, high), Raw::Number(text) | Raw::Text(text)) => match Bytes::parse(text) {
+            (Self::Bytes(low, high), RawValue::Number(text) | RawValue::Text(text)) => match Bytes::parse(text) {
                 Ok(bytes) if (low..=high).contains(&bytes.0) => Ok(Value::Number(bytes.0)),
                 Ok(_) => fail(None),
                 Err(error) => Err(error.into()),
             },
-            (Self::Sizes, Raw::List(list)) => list.iter().map(size_in_list).collect::<Result<_, _>>().map(Value::Sizes),
-            (Self::Numbers, Raw::List(list)) => {
-                let number = |raw: &Raw| if let Raw::Number(text) = raw { whole(text) } else { None };
+            (Self::Sizes, RawValue::List(list)) => list.iter().map(size_in_list).collect::<Result<_, _>>().map(Value::Sizes),
+            (Self::Numbers, RawValue::List(list)) => {
+                let number = |raw: &RawValue| if let RawValue::Number(text) = raw { parse_whole(text) } else { None };
                 list.iter().map(number).collect::<Option<_>>().map_or_else(|| fail(None), |numbers| Ok(Value::Numbers(numbers)))
             }
-            (Self::Frequency, Raw::Number(text) | Raw::Text(text)) => match quantity::parse_frequency(text)?.0 {
-                khz if FREQUENCIES.contains(&khz) => Ok(Value::Number(khz)),
+            (Self::Frequency, RawValue::Number(text) | RawValue::Text(text)) => match quantity::parse_frequency(text)?.0 {
+                khz if FREQUENCY_RANGE_KHZ.contains(&khz) => Ok(Value::Number(khz)),
                 _ => fail(None),
             },
-            (Self::Voltage, Raw::Number(text) | Raw::Text(text)) => Ok(Value::Number(quantity::parse_voltage(text)?)),
-            (Self::Percent, Raw::Number(text) | Raw::Text(text)) => Ok(Value::Number(quantity::parse_percent(text)?)),
-            (Self::Choice(choices), Raw::Text(text)) => match choices.iter().position(|choice| choice.name == text) {
+            (Self::Voltage, RawValue::Number(text) | RawValue::Text(text)) => Ok(Value::Number(quantity::parse_voltage(text)?)),
+            (Self::Percent, RawValue::Number(text) | RawValue::Text(text)) => Ok(Value::Number(quantity::parse_percent(text)?)),
+            (Self::Choice(choices), RawValue::Text(text)) => match choices.iter().position(|choice| choice.name == text) {
                 Some(position) => Ok(Value::Choice(position)),
                 None => fail(super::nearest::nearest(text, choices.iter().map(|c| c.name)).map(|name| format!("did you mean \"{name}\"?"))),
             },
             // A word may look like a number, such as a compute capability.
-            (Self::Choice(choices), Raw::Number(text)) => match choices.iter().position(|choice| choice.name == text) {
+            (Self::Choice(choices), RawValue::Number(text)) => match choices.iter().position(|choice| choice.name == text) {
                 Some(position) => Ok(Value::Choice(position)),
                 None => fail(None),
             },
-            (Self::Nodes, Raw::List(list)) => {
-                let router = |raw: &Raw| if let Raw::Text(text) = raw { mesh_nodes::read(text) } else { None };
+            (Self::Nodes, RawValue::List(list)) => {
+                let router = |raw: &RawValue| if let RawValue::Text(text) = raw { mesh_nodes::read(text) } else { None };
                 list.iter().map(router).collect::<Option<_>>().map_or_else(|| fail(None), |nodes| Ok(Value::Nodes(nodes)))
             }
-            (Self::Wires, Raw::List(list)) => {
-                let wire = |raw: &Raw| if let Raw::Text(text) = raw { system::read(text) } else { None };
+            (Self::Wires, RawValue::List(list)) => {
+                let wire = |raw: &RawValue| if let RawValue::Text(text) = raw { system::read(text) } else { None };
                 list.iter().map(wire).collect::<Option<_>>().map_or_else(|| fail(None), |wires| Ok(Value::Wires(wires)))
             }
-            (Self::Layout, Raw::Text(text)) => Ok(Value::Layout(Layout::parse(text)?)),
+            (Self::Layout, RawValue::Text(text)) => Ok(Value::Layout(AddressLayout::parse(text)?)),
             _ => fail(None),
         }
     }
 
-    /// Writes a value as TOML that [`Kind::read`] reads back.
+    /// Writes a value as TOML that [`ValueKind::read`] reads back.
     pub fn write(self, value: &Value) -> String {
         match (self, value) {
             (Self::Choice(choices), Value::Choice(position)) => format!("{:?}", choices[*position].name),
@@ -223,15 +223,15 @@ pub fn names(choices: &[Choice]) -> String {
     names.join(", ")
 }
 
-fn size_in_list(raw: &Raw) -> Result<u64, Mismatch> {
-    match Kind::Bytes(0, MAX_LISTED_BYTES).read(raw) {
+fn size_in_list(raw: &RawValue) -> Result<u64, Mismatch> {
+    match ValueKind::Bytes(0, MAX_LISTED_BYTES).read(raw) {
         Ok(Value::Number(bytes)) => Ok(bytes),
-        Ok(_) => Err(Mismatch { expected: Kind::Sizes.describe(), hint: None }),
-        Err(mismatch) => Err(Mismatch { expected: Kind::Sizes.describe(), hint: mismatch.hint }),
+        Ok(_) => Err(Mismatch { expected: ValueKind::Sizes.describe(), hint: None }),
+        Err(mismatch) => Err(Mismatch { expected: ValueKind::Sizes.describe(), hint: mismatch.hint }),
     }
 }
 
-fn whole(text: &str) -> Option<u64> {
+fn parse_whole(text: &str) -> Option<u64> {
     text.trim().replace('_', "").parse().ok()
 }
 
@@ -247,17 +247,17 @@ mod tests {
     fn written_values_are_read_back() {
         const WORDS: &[Choice] = &[Choice { name: "a", doc: "" }, Choice { name: "b", doc: "" }];
         let cases = [
-            (Kind::Text, Value::Text("a \"quoted\" text".to_owned())),
-            (Kind::Flag, Value::Flag(true)),
-            (Kind::Count(0, 9), Value::Number(9)),
-            (Kind::Cycles("core", 0, 40), Value::Number(40)),
-            (Kind::Bytes(1, 98304), Value::Number(98304)),
-            (Kind::Sizes, Value::Sizes(vec![0, 8192])),
-            (Kind::Numbers, Value::Numbers(vec![3, 0, 2])),
-            (Kind::Frequency, Value::Number(1_132_500)),
-            (Kind::Voltage, Value::Number(925)),
-            (Kind::Percent, Value::Number(25)),
-            (Kind::Choice(WORDS), Value::Choice(1)),
+            (ValueKind::Text, Value::Text("a \"quoted\" text".to_owned())),
+            (ValueKind::Flag, Value::Flag(true)),
+            (ValueKind::Count(0, 9), Value::Number(9)),
+            (ValueKind::Cycles("core", 0, 40), Value::Number(40)),
+            (ValueKind::Bytes(1, 98304), Value::Number(98304)),
+            (ValueKind::Sizes, Value::Sizes(vec![0, 8192])),
+            (ValueKind::Numbers, Value::Numbers(vec![3, 0, 2])),
+            (ValueKind::Frequency, Value::Number(1_132_500)),
+            (ValueKind::Voltage, Value::Number(925)),
+            (ValueKind::Percent, Value::Number(25)),
+            (ValueKind::Choice(WORDS), Value::Choice(1)),
         ];
         for (kind, value) in cases {
             let text = format!("x = {}", kind.write(&value));
@@ -270,19 +270,27 @@ mod tests {
     fn a_word_that_looks_like_a_number_is_read_with_and_without_quotes() {
         const WORDS: &[Choice] = &[Choice { name: "unknown", doc: "" }, Choice { name: "9.0", doc: "" }];
         for text in ["x = 9.0", "x = \"9.0\""] {
-            assert_eq!(Kind::Choice(WORDS).read(&super::super::source::raw_of_text(text)), Ok(Value::Choice(1)), "{text}");
+            assert_eq!(ValueKind::Choice(WORDS).read(&super::super::source::raw_of_text(text)), Ok(Value::Choice(1)), "{text}");
         }
-        assert!(Kind::Choice(WORDS).read(&Raw::Number("9".to_owned())).is_err());
+        assert!(ValueKind::Choice(WORDS).read(&RawValue::Number("9".to_owned())).is_err());
     }
 
     #[test]
     fn numbers_out_of_range_are_rejected() {
-        assert!(Kind::Count(1, 64).read(&Raw::Number("65".to_owned())).is_err());
-        let refused = |kind: Kind, text: &str| kind.read(&Raw::Text(text.to_owned())).is_err();
+        assert!(ValueKind::Count(1, 64).read(&RawValue::Number("65".to_owned())).is_err());
+        let refused = |kind: ValueKind, text: &str| kind.read(&RawValue::Text(text.to_owned())).is_err();
         for number in ["0", "1000", "65537", "4294967296", "18446744073709551617"] {
-            assert!(refused(Kind::Cycles("core", 1, 999), number), "{number}");
+            assert!(refused(ValueKind::Cycles("core", 1, 999), number), "{number}");
         }
-        assert!(refused(Kind::Bytes(32, 128), "31 B") && refused(Kind::Bytes(32, 128), "129 B") && !refused(Kind::Bytes(32, 128), "128 B"));
-        assert!(refused(Kind::Frequency, "9999 kHz") && refused(Kind::Frequency, "10.1 GHz") && !refused(Kind::Frequency, "10 GHz"));
+        assert!(
+            refused(ValueKind::Bytes(32, 128), "31 B")
+                && refused(ValueKind::Bytes(32, 128), "129 B")
+                && !refused(ValueKind::Bytes(32, 128), "128 B")
+        );
+        assert!(
+            refused(ValueKind::Frequency, "9999 kHz")
+                && refused(ValueKind::Frequency, "10.1 GHz")
+                && !refused(ValueKind::Frequency, "10 GHz")
+        );
     }
 }

@@ -131,9 +131,9 @@ mod tests {
 
     #[derive(warpshard_state::State)]
     #[state(fixed)]
-    struct Fixed(&'static str, &'static [Knob], u64);
+    struct FixedController(&'static str, &'static [Knob], u64);
 
-    impl Controller for Fixed {
+    impl Controller for FixedController {
         fn name(&self) -> &str {
             self.0
         }
@@ -156,9 +156,9 @@ mod tests {
     #[test]
     fn two_controllers_of_one_knob_are_rejected_by_name() {
         let taken = messages(vec![
-            Box::new(Fixed("a", &[Knob::CtaLimit], 1)),
-            Box::new(Fixed("b", &[Knob::WarpLimit], 1)),
-            Box::new(Fixed("c", &[Knob::CtaLimit, Knob::WarpLimit], 0)),
+            Box::new(FixedController("a", &[Knob::CtaLimit], 1)),
+            Box::new(FixedController("b", &[Knob::WarpLimit], 1)),
+            Box::new(FixedController("c", &[Knob::CtaLimit, Knob::WarpLimit], 0)),
         ]);
         assert_eq!(
             taken,
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn knobs_without_effect_are_rejected_if_applications_share_the_machine() {
         let turns = |knob: &'static [Knob], facts: &Facts| {
-            let controllers: Vec<Box<dyn Controller>> = vec![Box::new(Fixed("a", knob, 1))];
+            let controllers: Vec<Box<dyn Controller>> = vec![Box::new(FixedController("a", knob, 1))];
             check(&controllers, facts).err().unwrap_or_default().iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         let facts = |applications: usize| Facts { applications: vec![String::new(); applications], ..Facts::default() };
@@ -192,6 +192,9 @@ mod tests {
 
     #[test]
     fn controllers_on_different_knobs_are_compatible() {
-        assert_eq!(messages(vec![Box::new(Fixed("a", &[Knob::CtaLimit], 1)), Box::new(Fixed("b", &[Knob::WarpLimit], 9))]), [""; 0]);
+        assert_eq!(
+            messages(vec![Box::new(FixedController("a", &[Knob::CtaLimit], 1)), Box::new(FixedController("b", &[Knob::WarpLimit], 9))]),
+            [""; 0]
+        );
     }
 }

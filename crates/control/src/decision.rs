@@ -156,7 +156,7 @@ pub struct Signal {
 /// The decisions of one controller at one cut, with their reasons.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecisionSet {
-    allowed: KnobSet,
+    allowed_knobs: KnobSet,
     decisions: Vec<Decision>,
     /// The reason of each decision; empty for the common reason.
     reasons: Vec<String>,
@@ -167,7 +167,7 @@ pub struct DecisionSet {
 impl DecisionSet {
     /// Creates an empty set for a controller that may set the knobs `allowed`.
     pub fn new(allowed: KnobSet) -> Self {
-        Self { allowed, decisions: Vec::new(), reasons: Vec::new(), signals: Vec::new(), reason: String::new() }
+        Self { allowed_knobs: allowed, decisions: Vec::new(), reasons: Vec::new(), signals: Vec::new(), reason: String::new() }
     }
 
     /// Adds a decision with the common reason. The last of several decisions on the same knob and SM holds, except for preemptions.
@@ -183,7 +183,7 @@ impl DecisionSet {
     /// # Panics
     /// The controller did not declare the knob.
     pub fn decide_because(&mut self, decision: Decision, reason: impl Into<String>) {
-        assert!(self.allowed.has(decision.knob()), "a controller sets {} without declaring it", decision.knob());
+        assert!(self.allowed_knobs.has(decision.knob()), "a controller sets {} without declaring it", decision.knob());
         self.decisions.push(decision);
         self.reasons.push(reason.into());
     }
@@ -205,7 +205,7 @@ impl DecisionSet {
     }
 
     /// Returns the decisions in order, each with its reason.
-    pub fn reasoned(&self) -> impl Iterator<Item = (&Decision, &str)> {
+    pub fn decisions_with_reasons(&self) -> impl Iterator<Item = (&Decision, &str)> {
         let reasons = self.reasons.iter().map(|own| if own.is_empty() { self.reason.as_str() } else { own });
         self.decisions.iter().zip(reasons)
     }
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(set.to_string(), "cta_limit 4 on every SM, warp_limit 8 on sm2: kernel 1 ended");
         set.decide_because(Decision::WarpLimit { sm: Some(SmId(3)), limit: 6 }, "stalled");
         assert_eq!(set.to_string(), "warp_limit 6 on sm3: stalled; cta_limit 4 on every SM, warp_limit 8 on sm2: kernel 1 ended");
-        let reasons: Vec<&str> = set.reasoned().map(|(_, why)| why).collect();
+        let reasons: Vec<&str> = set.decisions_with_reasons().map(|(_, why)| why).collect();
         assert_eq!(reasons, ["kernel 1 ended", "kernel 1 ended", "stalled"]);
     }
 

@@ -17,7 +17,7 @@ pub use decision::{Decision, DecisionSet, Signal};
 pub use error::KnobError;
 pub use facts::{Facts, KernelFacts, Peaks, Resources};
 pub use knob::{Knob, KnobSet};
-pub use observation::{Observation, ObservedEvent, STALL_GPU, Table};
+pub use observation::{Observation, ObservationTable, ObservedEvent, STALL_GPU};
 pub use trigger::{EventSelector, Trigger};
 
 pub use warpshard_protocol::{CtaProgress, DepartedCta, EndedCtas, EventKind, PowerState, Preemption, SmProgress};

@@ -25,12 +25,12 @@ pub const STALL_GPU: [&str; 9] = [
 /// A counter's value is its increase since the same controller's last observation; a level ("CTAs resident") has its value at the cut. The
 /// column's help text states which of the two it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Table<'a> {
+pub struct ObservationTable<'a> {
     columns: &'a [&'static CounterInfo],
     values: &'a [u64],
 }
 
-impl<'a> Table<'a> {
+impl<'a> ObservationTable<'a> {
     /// Creates a table over `values`, row after row.
     ///
     /// # Panics
@@ -80,20 +80,20 @@ pub struct Observation<'a> {
     /// Facts about the machine and the workload.
     pub facts: &'a Facts,
     /// One row per SM.
-    pub sms: Table<'a>,
+    pub sms: ObservationTable<'a>,
     /// One row per memory partition.
-    pub partitions: Table<'a>,
+    pub partitions: ObservationTable<'a>,
     /// One row per grid scheduler; a system of several GPUs has one per GPU. SMs and partitions are counted over all GPUs of a system.
-    pub grid: Table<'a>,
+    pub grid: ObservationTable<'a>,
     /// One row per CPU core that is on.
-    pub cpus: Table<'a>,
+    pub cpus: ObservationTable<'a>,
     /// In a system of several GPUs, one row per GPU and then per switch and host: the counters of the hub, which are 0 for switches, and
     /// the sums over its outgoing links. No rows for a single GPU.
-    pub hubs: Table<'a>,
+    pub hubs: ObservationTable<'a>,
     /// One row per application, over all SMs and LLC slices; no rows for a single application.
-    pub applications: Table<'a>,
+    pub applications: ObservationTable<'a>,
     /// One row per SM and application, without LLC slices: the rows of the applications on the first SM, then on the second, and so on.
-    pub sm_applications: Table<'a>,
+    pub sm_applications: ObservationTable<'a>,
     /// The progress of the CTAs of each SM, if the controller [requests](super::Controller::reads_ctas) it; otherwise empty.
     pub ctas: &'a [SmProgress],
     /// Events that took effect since this controller's last observation, including events at this cut, in the order of (cycle, unit, order
@@ -105,12 +105,12 @@ pub struct Observation<'a> {
 mod tests {
     use super::*;
 
-    const INFO: [CounterInfo; 2] =
+    const TWO_COUNTERS: [CounterInfo; 2] =
         [CounterInfo { name: "issued", unit: "instructions", help: "" }, CounterInfo { name: "stalled", unit: "cycles", help: "" }];
 
     #[test]
     fn a_table_finds_and_sums_its_columns() {
-        let table = Table::new(const { &[&INFO[0], &INFO[1]] }, &[1, 10, 2, 20, 3, 30]);
+        let table = ObservationTable::new(const { &[&TWO_COUNTERS[0], &TWO_COUNTERS[1]] }, &[1, 10, 2, 20, 3, 30]);
         let stalled = table.column("stalled").unwrap();
         assert_eq!(table.sum(stalled), 60);
         assert_eq!(table.rows().map(|row| row[stalled]).collect::<Vec<_>>(), [10, 20, 30]);
@@ -120,6 +120,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "whole rows")]
     fn half_a_row_is_refused() {
-        Table::new(const { &[&INFO[0], &INFO[1]] }, &[1, 10, 2]);
+        ObservationTable::new(const { &[&TWO_COUNTERS[0], &TWO_COUNTERS[1]] }, &[1, 10, 2]);
     }
 }

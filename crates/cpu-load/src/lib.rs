@@ -16,7 +16,7 @@ mod trace_line;
 pub use inst::{CpuInst, CpuOp};
 pub use mix::{CpuMix, builtin_mixes};
 pub use profile::ProfileStream;
-pub use profile_file::{CpuProfile, FarAccesses, ProfileError};
+pub use profile_file::{CpuProfile, CpuProfileError, FarAccesses};
 pub use profiles::{builtin_profile, builtin_profiles};
 pub use stream::{CpuStream, ListStream};
 pub use trace::{CpuTrace, TraceStream};

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use warpshard_configs::{File, Files, Kind};
 
-use super::ProfileError;
+use super::CpuProfileError;
 
 /// A mix of applications, core by core.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -34,8 +34,8 @@ impl CpuMix {
     ///
     /// # Errors
     /// There is no mix of that name, or the file cannot be read or is invalid.
-    pub fn named(name: &str) -> Result<Self, ProfileError> {
-        let fail = |what: String| ProfileError { file: name.to_owned(), what };
+    pub fn named(name: &str) -> Result<Self, CpuProfileError> {
+        let fail = |what: String| CpuProfileError { file: name.to_owned(), what };
         if name.contains('/') || name.ends_with(".toml") {
             let text =
                 warpshard_config::input::read_text(Path::new(name)).map_err(|error| fail(format!("the mix cannot be read: {error}")))?;
@@ -56,8 +56,8 @@ impl CpuMix {
     ///
     /// # Errors
     /// The errors of [`CpuMix::named`].
-    pub fn from_text(file: &str, text: &str) -> Result<Self, ProfileError> {
-        let fail = |what: String| ProfileError { file: file.to_owned(), what };
+    pub fn from_text(file: &str, text: &str) -> Result<Self, CpuProfileError> {
+        let fail = |what: String| CpuProfileError { file: file.to_owned(), what };
         let mix: Self = toml::from_str(text).map_err(|error| fail(error.to_string().trim_end().to_owned()))?;
         if mix.applications.is_empty() {
             return Err(fail("`applications = []`: expected at least one application".to_owned()));

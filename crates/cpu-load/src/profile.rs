@@ -8,12 +8,12 @@ use warpshard_base::{Addr, LINE_BYTES, Rng};
 
 use super::{CpuInst, CpuOp, CpuProfile};
 
-const HOT: u64 = 0x0040_0000;
+const HOT_BASE: u64 = 0x0040_0000;
 const HOT_LINES: u64 = (8 << 10) / LINE_BYTES;
-const NEAR: u64 = 0x0080_0000;
+const NEAR_BASE: u64 = 0x0080_0000;
 const NEAR_LINES: u64 = (48 << 10) / LINE_BYTES;
-const STREAMS: u64 = 0x1_0000_0000;
-const SCATTER: u64 = 0x10_0000_0000;
+const STREAMS_BASE: u64 = 0x1_0000_0000;
+const SCATTER_BASE: u64 = 0x10_0000_0000;
 
 /// Minimum number of lines of a kind of far access: twice the L2.
 const MIN_FAR_LINES: u64 = (512 << 10) / LINE_BYTES;
@@ -23,7 +23,7 @@ const MIN_FAR_LINES: u64 = (512 << 10) / LINE_BYTES;
 struct Probability(u64);
 
 impl Probability {
-    fn of(probability: f64) -> Self {
+    fn from_probability(probability: f64) -> Self {
         Self((probability.clamp(0.0, 1.0) * u64::MAX as f64) as u64)
     }
 
@@ -39,21 +39,21 @@ pub struct ProfileStream {
     rng: Rng,
     /// Other instructions per memory instruction, in units of 2^-32, and the accumulated fraction.
     gap: u64,
-    left: u64,
+    remaining_gap: u64,
     /// The probability that a memory instruction begins a cluster of far accesses, and the probability that it is near otherwise.
-    far: Probability,
-    near: Probability,
+    far_probability: Probability,
+    near_probability: Probability,
     writes: Probability,
     streaming: Probability,
     dependent: Probability,
     cluster: u32,
     /// Remaining far accesses of the current cluster.
-    pending: u32,
+    pending_far_accesses: u32,
     near_line: u64,
     stream_lines: u64,
     streams: Box<[u64]>,
     turn: usize,
-    scatter: Scatter,
+    scatter: ScatterPermutation,
 }
 
 impl ProfileStream {
@@ -72,19 +72,19 @@ impl ProfileStream {
         let stream_lines = lines(far.streaming).div_ceil(u64::from(far.streams));
         Self {
             gap: ((1.0 - memory) / memory * (1u64 << 32) as f64) as u64,
-            left: 0,
-            far: Probability::of(begin / outside),
-            near: Probability::of(near),
-            writes: Probability::of(far.writes),
-            streaming: Probability::of(far.streaming),
-            dependent: Probability::of(far.dependent),
+            remaining_gap: 0,
+            far_probability: Probability::from_probability(begin / outside),
+            near_probability: Probability::from_probability(near),
+            writes: Probability::from_probability(far.writes),
+            streaming: Probability::from_probability(far.streaming),
+            dependent: Probability::from_probability(far.dependent),
             cluster: far.cluster,
-            pending: 0,
+            pending_far_accesses: 0,
             near_line: 0,
             stream_lines,
             streams: (0..far.streams).map(|_| rng.below(stream_lines)).collect(),
             turn: 0,
-            scatter: Scatter::new(lines(1.0 - far.streaming), rng.next_u64()),
+            scatter: ScatterPermutation::new(lines(1.0 - far.streaming), rng.next_u64()),
             rng,
         }
     }
@@ -92,21 +92,21 @@ impl ProfileStream {
     /// Returns the next memory instruction.
     #[inline]
     pub(super) fn next_inst(&mut self) -> CpuInst {
-        self.left += self.gap;
-        let bubbles = self.left >> 32;
-        self.left &= (1 << 32) - 1;
-        if self.pending == 0 && self.far.happens(&mut self.rng) {
-            self.pending = self.cluster;
+        self.remaining_gap += self.gap;
+        let bubbles = self.remaining_gap >> 32;
+        self.remaining_gap &= (1 << 32) - 1;
+        if self.pending_far_accesses == 0 && self.far_probability.happens(&mut self.rng) {
+            self.pending_far_accesses = self.cluster;
         }
-        let far = self.pending > 0;
+        let far = self.pending_far_accesses > 0;
         let (addr, scattered) = if far {
-            self.pending -= 1;
+            self.pending_far_accesses -= 1;
             self.far_line()
-        } else if self.near.happens(&mut self.rng) {
+        } else if self.near_probability.happens(&mut self.rng) {
             self.near_line = (self.near_line + 1) % NEAR_LINES;
-            (NEAR + self.near_line * LINE_BYTES, false)
+            (NEAR_BASE + self.near_line * LINE_BYTES, false)
         } else {
-            (HOT + self.rng.below(HOT_LINES) * LINE_BYTES, false)
+            (HOT_BASE + self.rng.below(HOT_LINES) * LINE_BYTES, false)
         };
         let op = if self.writes.happens(&mut self.rng) { CpuOp::Store } else { CpuOp::Load };
         let dependent = scattered && op == CpuOp::Load && self.dependent.happens(&mut self.rng);
@@ -116,23 +116,23 @@ impl ProfileStream {
     /// Returns the next line that is in no cache, and `true` if it is a scattered line.
     fn far_line(&mut self) -> (u64, bool) {
         if !self.streaming.happens(&mut self.rng) {
-            return (SCATTER + self.scatter.next_line() * LINE_BYTES, true);
+            return (SCATTER_BASE + self.scatter.next_line() * LINE_BYTES, true);
         }
         self.turn = (self.turn + 1) % self.streams.len();
         let at = &mut self.streams[self.turn];
         *at = if *at + 1 >= self.stream_lines { 0 } else { *at + 1 };
-        (STREAMS + (self.turn as u64 * self.stream_lines + *at) * LINE_BYTES, false)
+        (STREAMS_BASE + (self.turn as u64 * self.stream_lines + *at) * LINE_BYTES, false)
     }
 }
 
 /// An endless permutation of the lines of a region: a bijection applied to a counter.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Scatter {
+struct ScatterPermutation {
     bits: u32,
     count: u64,
 }
 
-impl Scatter {
+impl ScatterPermutation {
     fn new(lines: u64, start: u64) -> Self {
         Self { bits: lines.next_power_of_two().trailing_zeros(), count: start }
     }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn each_scattered_line_occurs_once_per_round() {
-        let mut scatter = Scatter::new(5000, 77);
+        let mut scatter = ScatterPermutation::new(5000, 77);
         let mut seen = vec![0u32; 8192];
         for _ in 0..2 * seen.len() {
             seen[scatter.next_line() as usize] += 1;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// An error in a profile, as a message for the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {what}")]
-pub struct ProfileError {
+pub struct CpuProfileError {
     /// The file, or the built-in name.
     pub file: String,
     /// The error, with the expected value.
@@ -55,11 +55,11 @@ impl CpuProfile {
     ///
     /// # Errors
     /// The file cannot be read or is invalid.
-    pub fn load(path: &Path) -> Result<Self, ProfileError> {
+    pub fn load(path: &Path) -> Result<Self, CpuProfileError> {
         let file = path.display().to_string();
         match warpshard_config::input::read_text(path) {
             Ok(text) => Self::from_text(&file, &text),
-            Err(error) => Err(ProfileError { file, what: format!("the profile cannot be read: {error}") }),
+            Err(error) => Err(CpuProfileError { file, what: format!("the profile cannot be read: {error}") }),
         }
     }
 
@@ -67,8 +67,8 @@ impl CpuProfile {
     ///
     /// # Errors
     /// The errors of [`CpuProfile::load`].
-    pub fn from_text(file: &str, text: &str) -> Result<Self, ProfileError> {
-        let fail = |what: String| ProfileError { file: file.to_owned(), what };
+    pub fn from_text(file: &str, text: &str) -> Result<Self, CpuProfileError> {
+        let fail = |what: String| CpuProfileError { file: file.to_owned(), what };
         let profile: Self = toml::from_str(text).map_err(|error| fail(error.to_string().trim_end().to_owned()))?;
         profile.check().map_err(fail)?;
         Ok(profile)
@@ -108,11 +108,11 @@ impl CpuProfile {
 mod tests {
     use super::*;
 
-    const GOOD: &str = "name = \"a\"\nsummary = \"b\"\nmpki = 5.0\nmemory = 0.4\nl2_hits = 10.0\n[far]\nworking_set_mb = 32\nstreaming = 0.5\nstreams = 2\nwrites = 0.3\ndependent = 0.0\ncluster = 2\n";
+    const VALID_PROFILE: &str = "name = \"a\"\nsummary = \"b\"\nmpki = 5.0\nmemory = 0.4\nl2_hits = 10.0\n[far]\nworking_set_mb = 32\nstreaming = 0.5\nstreams = 2\nwrites = 0.3\ndependent = 0.0\ncluster = 2\n";
 
     #[test]
     fn a_good_profile_is_read() {
-        let profile = CpuProfile::from_text("a.toml", GOOD).unwrap();
+        let profile = CpuProfile::from_text("a.toml", VALID_PROFILE).unwrap();
         assert_eq!((profile.mpki, profile.far.streams), (5.0, 2));
     }
 
@@ -132,7 +132,7 @@ mod tests {
             ("writes = 0.3", "", "writes"),
         ];
         for (from, to, named) in cases {
-            let error = CpuProfile::from_text("a.toml", &GOOD.replace(from, to)).unwrap_err().to_string();
+            let error = CpuProfile::from_text("a.toml", &VALID_PROFILE.replace(from, to)).unwrap_err().to_string();
             assert!(error.starts_with("a.toml: ") && error.contains(named), "{to}: {error}");
         }
     }

@@ -2,7 +2,7 @@
 
 use warpshard_configs::{File, Files, Kind};
 
-use super::{CpuProfile, ProfileError};
+use super::{CpuProfile, CpuProfileError};
 
 /// Returns the names of the built-in profiles in alphabetical order.
 pub fn builtin_profiles() -> impl Iterator<Item = &'static str> {
@@ -13,7 +13,7 @@ pub fn builtin_profiles() -> impl Iterator<Item = &'static str> {
 ///
 /// # Errors
 /// There is no profile of that name.
-pub fn builtin_profile(name: &str) -> Result<CpuProfile, ProfileError> {
+pub fn builtin_profile(name: &str) -> Result<CpuProfile, CpuProfileError> {
     match Files::core().find(Kind::CpuProfile, name) {
         Some(File { text, .. }) => CpuProfile::from_text(name, text),
         None => {
@@ -22,7 +22,7 @@ pub fn builtin_profile(name: &str) -> Result<CpuProfile, ProfileError> {
             let names: Vec<&str> = builtin_profiles().collect();
             let what =
                 format!("there is no such built-in profile;{near} expected the path of a .toml file, or one of {}", names.join(", "));
-            Err(ProfileError { file: name.to_owned(), what })
+            Err(CpuProfileError { file: name.to_owned(), what })
         }
     }
 }

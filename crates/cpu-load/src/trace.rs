@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use warpshard_state::{State, StateError, Writer};
 use warpshard_trace::{Problem, ProblemKind, TraceError, open, unreadable};
 
-use super::trace_line::{self, Fault, Line};
+use super::trace_line::{self, LineFault, TraceLine};
 use super::{CpuInst, CpuOp};
 
 /// Size of a stream's text buffer in bytes.
@@ -37,7 +37,7 @@ impl CpuTrace {
     /// The file cannot be read, is empty, or has an invalid line; the first invalid line is named.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let mut trace = Self { path: path.to_path_buf(), lines: 0, bubbles: 0, writebacks: 0 };
-        let mut text = Text::open(path).map_err(|error| unreadable(path, &error))?;
+        let mut text = TraceText::open(path).map_err(|error| unreadable(path, &error))?;
         loop {
             match text.next_line() {
                 Ok(Some(line)) => {
@@ -46,7 +46,7 @@ impl CpuTrace {
                     trace.writebacks += u64::from(line.writeback.is_some());
                 }
                 Ok(None) if trace.lines == 0 => {
-                    let fault = Fault {
+                    let fault = LineFault {
                         what: "the trace is empty",
                         found: "no line".into(),
                         expected: "at least one line",
@@ -55,8 +55,8 @@ impl CpuTrace {
                     return Err(problem(path, None, ProblemKind::Cut, fault).into());
                 }
                 Ok(None) => return Ok(trace),
-                Err(Stop::Fault(fault)) => return Err(problem(path, Some(text.number), ProblemKind::Instruction, fault).into()),
-                Err(Stop::Io(error)) => {
+                Err(ReadStop::Fault(fault)) => return Err(problem(path, Some(text.number), ProblemKind::Instruction, fault).into()),
+                Err(ReadStop::Io(error)) => {
                     return Err(Problem { line: Some(text.number), ..unreadable(path, &error) }.into());
                 }
             }
@@ -88,13 +88,13 @@ impl CpuTrace {
     /// # Errors
     /// The file cannot be opened again.
     pub fn stream(&self, dependent: bool) -> Result<TraceStream, TraceError> {
-        let text = Text::open(&self.path).map_err(|error| unreadable(&self.path, &error))?;
+        let text = TraceText::open(&self.path).map_err(|error| unreadable(&self.path, &error))?;
         Ok(TraceStream { path: self.path.clone(), text, writeback: None, dependent, failure: None })
     }
 }
 
-fn problem(path: &Path, line: Option<u64>, kind: ProblemKind, fault: Fault) -> Problem {
-    let Fault { what, found, expected, help } = fault;
+fn problem(path: &Path, line: Option<u64>, kind: ProblemKind, fault: LineFault) -> Problem {
+    let LineFault { what, found, expected, help } = fault;
     Problem { kind, file: path.to_path_buf(), line, what: what.into(), found, expected: expected.into(), help: help.into() }
 }
 
@@ -102,7 +102,7 @@ fn problem(path: &Path, line: Option<u64>, kind: ProblemKind, fault: Fault) -> P
 #[derive(Debug)]
 pub struct TraceStream {
     path: PathBuf,
-    text: Text,
+    text: TraceText,
     writeback: Option<CpuInst>,
     dependent: bool,
     failure: Option<String>,
@@ -115,7 +115,7 @@ impl TraceStream {
         if let Some(writeback) = self.writeback.take() {
             return writeback;
         }
-        let Line { bubbles, read, writeback } = self.line();
+        let TraceLine { bubbles, read, writeback } = self.next_line();
         let back = |addr| CpuInst { bubbles: 0, addr, op: CpuOp::WriteBack, dependent: false };
         self.writeback = writeback.map(back);
         CpuInst { bubbles, addr: read, op: CpuOp::Load, dependent: self.dependent }
@@ -126,35 +126,35 @@ impl TraceStream {
     }
 
     /// Returns the next line, and the first line after the last.
-    fn line(&mut self) -> Line {
-        const NOTHING: Line = Line { bubbles: FAILED_STREAM_BUBBLES, read: warpshard_base::Addr(0), writeback: None };
+    fn next_line(&mut self) -> TraceLine {
+        const LINE_AFTER_LAST: TraceLine = TraceLine { bubbles: FAILED_STREAM_BUBBLES, read: warpshard_base::Addr(0), writeback: None };
         if self.failure.is_some() {
-            return NOTHING;
+            return LINE_AFTER_LAST;
         }
         let mut read = self.text.next_line();
         if matches!(read, Ok(None)) {
-            match Text::open(&self.path) {
+            match TraceText::open(&self.path) {
                 Ok(text) => {
                     self.text = text;
                     read = self.text.next_line();
                 }
-                Err(error) => read = Err(Stop::Io(error)),
+                Err(error) => read = Err(ReadStop::Io(error)),
             }
         }
         let why = match read {
             Ok(Some(line)) => return line,
             Ok(None) => "it is empty".to_owned(),
-            Err(Stop::Io(error)) => error.to_string(),
-            Err(Stop::Fault(fault)) => format!("{}: {}", fault.what, fault.found),
+            Err(ReadStop::Io(error)) => error.to_string(),
+            Err(ReadStop::Fault(fault)) => format!("{}: {}", fault.what, fault.found),
         };
         self.failure = Some(format!("{}:{}: the trace was changed during the run: {why}", self.path.display(), self.text.number));
-        NOTHING
+        LINE_AFTER_LAST
     }
 }
 
 impl State for TraceStream {
     fn save(&self, to: &mut Writer) {
-        let Self { path: _, text: Text { number, .. }, writeback, dependent: _, failure } = self;
+        let Self { path: _, text: TraceText { number, .. }, writeback, dependent: _, failure } = self;
         number.save(to);
         writeback.save(to);
         failure.save(to);
@@ -166,64 +166,64 @@ impl State for TraceStream {
         self.writeback.load(from)?;
         self.failure.load(from)?;
         let again = |why: String| StateError::new(format!("{} cannot be read again up to line {lines}: {why}", self.path.display()));
-        self.text = Text::open(&self.path).map_err(|error| again(error.to_string()))?;
+        self.text = TraceText::open(&self.path).map_err(|error| again(error.to_string()))?;
         while self.text.number < lines && self.failure.is_none() {
             match self.text.next_line() {
                 Ok(Some(_)) => {}
                 Ok(None) => return Err(again("it has become shorter".into())),
-                Err(Stop::Io(error)) => return Err(again(error.to_string())),
-                Err(Stop::Fault(fault)) => return Err(again(fault.what.to_string())),
+                Err(ReadStop::Io(error)) => return Err(again(error.to_string())),
+                Err(ReadStop::Fault(fault)) => return Err(again(fault.what.to_string())),
             }
         }
         Ok(())
     }
 }
 
-enum Stop {
+enum ReadStop {
     Io(io::Error),
-    Fault(Fault),
+    Fault(LineFault),
 }
 
 /// A reader of the lines of a file, which buffers one block.
-struct Text {
+struct TraceText {
     reader: Box<dyn Read + Send>,
-    piece: Vec<u8>,
+    buffer: Vec<u8>,
     at: usize,
-    ended: bool,
+    at_end: bool,
     /// Number of the last line read, counted from 1.
     number: u64,
 }
 
-impl std::fmt::Debug for Text {
+impl std::fmt::Debug for TraceText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Text").field("number", &self.number).finish_non_exhaustive()
     }
 }
 
-impl Text {
+impl TraceText {
     fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { reader: open(path)?, piece: Vec::with_capacity(BUFFER_BYTES), at: 0, ended: false, number: 0 })
+        Ok(Self { reader: open(path)?, buffer: Vec::with_capacity(BUFFER_BYTES), at: 0, at_end: false, number: 0 })
     }
 
     /// Returns the next line, or `None` at the end of the file.
-    fn next_line(&mut self) -> Result<Option<Line>, Stop> {
+    fn next_line(&mut self) -> Result<Option<TraceLine>, ReadStop> {
         loop {
-            if self.number == 0 && self.piece.iter().take(CHAMPSIM_RECORD_BYTES).any(|byte| *byte == 0) {
+            if self.number == 0 && self.buffer.iter().take(CHAMPSIM_RECORD_BYTES).any(|byte| *byte == 0) {
                 self.number = 1;
-                return Err(Stop::Fault(Fault {
+                return Err(ReadStop::Fault(LineFault {
                     what: "the trace is binary, like ChampSim traces, and not text",
                     found: format!("a zero byte among the first {CHAMPSIM_RECORD_BYTES}"),
-                    expected: trace_line::LINE,
+                    expected: trace_line::LINE_FORMAT,
                     help: "ChampSim's records of 64 bytes have an instruction pointer, four registers, two addresses of stores and four of loads: \
                            docs/cpu.md contains a program that converts them to text",
                 }));
             }
-            let rest = &self.piece[self.at..];
+            let rest = &self.buffer[self.at..];
             let end = memchr::memchr(b'\n', rest);
-            if end.is_none() && !self.ended {
+            if end.is_none() && !self.at_end {
                 self.fill().map_err(|error| {
                     self.number += 1;
-                    Stop::Io(error)
+                    ReadStop::Io(error)
                 })?;
                 continue;
             }
@@ -234,7 +234,7 @@ impl Text {
             let line = trace_line::parse(&rest[..length]);
             self.at += length + usize::from(end.is_some());
             self.number += 1;
-            return line.map(Some).map_err(Stop::Fault);
+            return line.map(Some).map_err(ReadStop::Fault);
         }
     }
 
@@ -242,13 +242,13 @@ impl Text {
     fn fill(&mut self) -> io::Result<()> {
         /// Valid lines are much shorter; the limit prevents a file without line ends from being read into memory as a whole.
         const MAX_LINE_BYTES: usize = 4096;
-        self.piece.drain(..self.at);
+        self.buffer.drain(..self.at);
         self.at = 0;
-        if self.piece.len() > MAX_LINE_BYTES {
+        if self.buffer.len() > MAX_LINE_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a line of more than {MAX_LINE_BYTES} bytes")));
         }
-        let space = (BUFFER_BYTES - self.piece.len()) as u64;
-        self.ended = (&mut self.reader).take(space).read_to_end(&mut self.piece)? == 0;
+        let space = (BUFFER_BYTES - self.buffer.len()) as u64;
+        self.at_end = (&mut self.reader).take(space).read_to_end(&mut self.buffer)? == 0;
         Ok(())
     }
 }

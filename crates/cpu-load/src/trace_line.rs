@@ -7,7 +7,7 @@ pub(super) const ADDRESS_BITS: u32 = 48;
 
 /// A decoded line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct TraceLine {
     pub(super) bubbles: u64,
     pub(super) read: Addr,
     pub(super) writeback: Option<Addr>,
@@ -15,49 +15,49 @@ pub(super) struct Line {
 
 /// An error in a line: the problem, the text found, the expected text, and a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct LineFault {
     pub(super) what: &'static str,
     pub(super) found: String,
     pub(super) expected: &'static str,
     pub(super) help: &'static str,
 }
 
-pub(super) const LINE: &str = "`<bubbles> <read address> [<writeback address>]`, as in `12 95812032` or `3 4096 8192`";
+pub(super) const LINE_FORMAT: &str = "`<bubbles> <read address> [<writeback address>]`, as in `12 95812032` or `3 4096 8192`";
 
 /// Decodes a line without its line end.
-pub(super) fn parse(text: &[u8]) -> Result<Line, Fault> {
+pub(super) fn parse(text: &[u8]) -> Result<TraceLine, LineFault> {
     let mut fields = text.split(|byte| matches!(byte, b' ' | b'\t' | b'\r')).filter(|field| !field.is_empty());
     let Some(bubbles) = fields.next() else {
         let help = "remove the line, or check whether the file was truncated or edited";
-        return Err(Fault { what: "the line is empty", found: "nothing".into(), expected: LINE, help });
+        return Err(LineFault { what: "the line is empty", found: "nothing".into(), expected: LINE_FORMAT, help });
     };
     let Some(read) = fields.next() else {
         let help = "each line needs the address of a read; a truncated file ends in such a line";
-        return Err(Fault { what: "the line has one field", found: shown(text), expected: LINE, help });
+        return Err(LineFault { what: "the line has one field", found: shown_text(text), expected: LINE_FORMAT, help });
     };
     let writeback = fields.next();
     if fields.next().is_some() {
         let help = "check that this is a CPU trace with filtered reads; a DRAM trace has other columns";
-        return Err(Fault { what: "the line has more than three fields", found: shown(text), expected: LINE, help });
+        return Err(LineFault { what: "the line has more than three fields", found: shown_text(text), expected: LINE_FORMAT, help });
     }
-    let bubbles = decimal(bubbles).filter(|&count| count < 1 << 40).ok_or_else(|| Fault {
+    let bubbles = decimal(bubbles).filter(|&count| count < 1 << 40).ok_or_else(|| LineFault {
         what: "the first field is not a number of instructions",
-        found: shown(bubbles),
+        found: shown_text(bubbles),
         expected: "a decimal number below 2^40",
         help: "the first field counts the instructions before the read; an address belongs in the second",
     })?;
     let address = |field: &[u8], what| {
         let value = field.strip_prefix(b"0x").or(field.strip_prefix(b"0X")).map_or_else(|| decimal(field), hexadecimal);
-        value.filter(|&value| value < 1 << ADDRESS_BITS).map(Addr).ok_or_else(|| Fault {
+        value.filter(|&value| value < 1 << ADDRESS_BITS).map(Addr).ok_or_else(|| LineFault {
             what,
-            found: shown(field),
+            found: shown_text(field),
             expected: "a byte address below 2^48, decimal, or hexadecimal with the prefix 0x",
             help: "addresses are virtual or physical byte addresses; the bits from 48 up number the cores",
         })
     };
     let read = address(read, "the second field is not a read address")?;
     let writeback = writeback.map(|field| address(field, "the third field is not a writeback address")).transpose()?;
-    Ok(Line { bubbles, read, writeback })
+    Ok(TraceLine { bubbles, read, writeback })
 }
 
 fn decimal(field: &[u8]) -> Option<u64> {
@@ -78,10 +78,10 @@ fn hexadecimal(field: &[u8]) -> Option<u64> {
 }
 
 /// Returns the text for a message, truncated if it is long.
-fn shown(text: &[u8]) -> String {
-    const LONGEST: usize = 60;
-    let cut = String::from_utf8_lossy(&text[..text.len().min(LONGEST)]);
-    format!("`{}{}`", cut.escape_debug(), if text.len() > LONGEST { ".." } else { "" })
+fn shown_text(text: &[u8]) -> String {
+    const MAX_SHOWN_BYTES: usize = 60;
+    let cut = String::from_utf8_lossy(&text[..text.len().min(MAX_SHOWN_BYTES)]);
+    format!("`{}{}`", cut.escape_debug(), if text.len() > MAX_SHOWN_BYTES { ".." } else { "" })
 }
 
 #[cfg(test)]
@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn both_forms_of_a_line_are_read() {
-        assert_eq!(parse(b"12 95812032"), Ok(Line { bubbles: 12, read: Addr(95_812_032), writeback: None }));
-        assert_eq!(parse(b" 0\t0x1000 64\r"), Ok(Line { bubbles: 0, read: Addr(4096), writeback: Some(Addr(64)) }));
+        assert_eq!(parse(b"12 95812032"), Ok(TraceLine { bubbles: 12, read: Addr(95_812_032), writeback: None }));
+        assert_eq!(parse(b" 0\t0x1000 64\r"), Ok(TraceLine { bubbles: 0, read: Addr(4096), writeback: Some(Addr(64)) }));
     }
 
     #[test]

@@ -5,13 +5,13 @@
 
 use warpshard_base::{Addr, Cycle, Ring, SectorMask};
 use warpshard_config::cpu::PrivateCaches;
-use warpshard_mem::cache::{Access, AccessKind, DataCache, Down, Owner, ReplySource, Status, Waiter};
+use warpshard_mem::cache::{AccessKind, AccessOrigin, AccessStatus, CacheAccess, DataCache, DownstreamRequest, ReplySource, Waiter};
 
 use super::counters::CpuCounters;
-use super::window::Window;
+use super::window::InstructionWindow;
 
 /// The token of stores, which complete without a notification.
-pub(super) const STORE: u32 = Waiter::NoRequest.encode();
+pub(super) const STORE_TOKEN: u32 = Waiter::NoRequest.encode();
 
 /// The result of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Caches {
     #[inline]
     pub(super) fn access(&mut self, now: Cycle, addr: Addr, write: bool, token: u32, counters: &mut CpuCounters) -> AccessResult {
         let (kind, bytes) = if write { (AccessKind::Write, 1) } else { (AccessKind::Read, u32::MAX) };
-        let access = Access {
+        let access = CacheAccess {
             addr,
             set: self.l1.set_index(addr.0),
             sectors: SectorMask::ALL,
@@ -72,19 +72,19 @@ impl Caches {
             kind,
             local: false,
             token,
-            owner: Owner::default(),
+            owner: AccessOrigin::default(),
         };
         let outcome = self.l1.access(&access, now);
         match outcome.status {
-            Status::Hit => counters.l1_hits += 1,
-            Status::HitReserved => counters.l1_pending_hits += 1,
-            Status::SectorMiss | Status::Miss => counters.l1_misses += 1,
-            Status::Fail(_) => {
+            AccessStatus::Hit => counters.l1_hits += 1,
+            AccessStatus::HitReserved => counters.l1_pending_hits += 1,
+            AccessStatus::SectorMiss | AccessStatus::Miss => counters.l1_misses += 1,
+            AccessStatus::Fail(_) => {
                 self.l1_refused = true;
                 return AccessResult::Rejected;
             }
         }
-        while self.l1_leave.len() < self.l1.queued() {
+        while self.l1_leave.len() < self.l1.queued_requests() {
             self.l1_leave.push(now.after(self.spec.l1_latency));
         }
         if outcome.reply == ReplySource::Cache { AccessResult::At(now.after(self.spec.l1_latency)) } else { AccessResult::AtFill }
@@ -92,7 +92,7 @@ impl Caches {
 
     /// Simulates a cycle: lines from the L2 arrive, and one request enters the L2.
     #[inline]
-    pub(super) fn cycle(&mut self, now: Cycle, window: &mut Window, counters: &mut CpuCounters) {
+    pub(super) fn cycle(&mut self, now: Cycle, window: &mut InstructionWindow, counters: &mut CpuCounters) {
         while self.hits.front().is_some_and(|(at, _)| *at <= now) {
             if let Some((_, addr)) = self.hits.pop() {
                 self.fill_l1(addr, now, window);
@@ -102,9 +102,9 @@ impl Caches {
             return;
         }
         let Some(&down) = self.l1.oldest_down() else { return };
-        let (Down { addr, token, .. }, fetch) = (down, down.is_fetch());
+        let (DownstreamRequest { addr, token, .. }, fetch) = (down, down.is_fetch());
         let kind = if fetch { AccessKind::Read } else { AccessKind::Write };
-        let access = Access {
+        let access = CacheAccess {
             addr,
             set: self.l2.set_index(addr.0),
             sectors: SectorMask::ALL,
@@ -112,17 +112,17 @@ impl Caches {
             kind,
             local: false,
             token,
-            owner: Owner::default(),
+            owner: AccessOrigin::default(),
         };
         let outcome = self.l2.access(&access, now);
-        if matches!(outcome.status, Status::Fail(_)) {
+        if matches!(outcome.status, AccessStatus::Fail(_)) {
             self.l2_refused = true;
             return;
         }
         self.l1.pop_down();
         self.l1_leave.pop();
         self.l1_refused = false;
-        while self.l2_leave.len() < self.l2.queued() {
+        while self.l2_leave.len() < self.l2.queued_requests() {
             self.l2_leave.push(now.after(self.spec.l2_latency));
         }
         if fetch && outcome.reply == ReplySource::Cache {
@@ -135,11 +135,11 @@ impl Caches {
 
     /// Returns the request that the L2 sends at `now`, if any.
     #[inline]
-    pub(super) fn leaving(&self, now: Cycle) -> Option<Down> {
+    pub(super) fn next_departure(&self, now: Cycle) -> Option<DownstreamRequest> {
         self.l2_leave.front().filter(|at| **at <= now).and_then(|_| self.l2.oldest_down().copied())
     }
 
-    /// Removes the request returned by [`Caches::leaving`].
+    /// Removes the request returned by [`Caches::next_departure`].
     #[inline]
     pub(super) fn pop_leaving(&mut self) {
         self.l2.pop_down();
@@ -148,7 +148,7 @@ impl Caches {
     }
 
     /// Fills a line from memory into both caches and completes the accesses that wait for it.
-    pub(super) fn fill(&mut self, addr: Addr, now: Cycle, window: &mut Window) {
+    pub(super) fn fill(&mut self, addr: Addr, now: Cycle, window: &mut InstructionWindow) {
         self.l2.fill(addr, addr.0, SectorMask::ALL, now);
         self.l2_refused = false;
         while self.l2.next_ready().is_some() {
@@ -156,7 +156,7 @@ impl Caches {
         }
     }
 
-    fn fill_l1(&mut self, addr: Addr, now: Cycle, window: &mut Window) {
+    fn fill_l1(&mut self, addr: Addr, now: Cycle, window: &mut InstructionWindow) {
         self.l1.fill(addr, addr.0, SectorMask::ALL, now);
         self.l1_refused = false;
         while let Some(waiter) = self.l1.next_ready() {
@@ -168,7 +168,7 @@ impl Caches {
 
     /// Returns the first cycle in which [`Caches::cycle`] has an effect or, with `can_send`, the L2 can send a request.
     #[inline]
-    pub(super) fn next_event(&self, can_send: impl Fn(&Down) -> bool) -> Cycle {
+    pub(super) fn next_event(&self, can_send: impl Fn(&DownstreamRequest) -> bool) -> Cycle {
         let at = |ring: &Ring<Cycle>| ring.front().copied().unwrap_or(Cycle::NEVER);
         let enter = if self.l2_refused { Cycle::NEVER } else { at(&self.l1_leave) };
         let leave = if self.l2.oldest_down().is_some_and(can_send) { at(&self.l2_leave) } else { Cycle::NEVER };
@@ -177,6 +177,6 @@ impl Caches {
 
     /// Describes outstanding misses, for deadlock reports.
     pub(super) fn describe(&self) -> String {
-        format!("{} misses of the L1 and {} of the L2 outstanding", self.l1.mshr().used(), self.l2.mshr().used())
+        format!("{} misses of the L1 and {} of the L2 outstanding", self.l1.mshr().used_entries(), self.l2.mshr().used_entries())
     }
 }

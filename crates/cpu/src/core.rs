@@ -10,14 +10,14 @@ use warpshard_base::{CpuId, Cycle, LinkId};
 use warpshard_config::cpu::CpuSpec;
 use warpshard_cpu_load::{CpuInst, CpuOp, CpuStream};
 use warpshard_engine::Unit;
-use warpshard_mem::cache::Down;
+use warpshard_mem::cache::DownstreamRequest;
 use warpshard_protocol::{EventKind, MemOp, Outbox, Payload};
 use warpshard_stats::CounterVisitor;
 
 use super::caches::Caches;
 use super::counters::{CpuCounters, CpuMarks};
-use super::net::{CpuPorts, Net};
-use super::window::{Deferred, Window};
+use super::net::{CpuNet, CpuPorts};
+use super::window::{DeferredAccess, InstructionWindow};
 
 /// Instruction counts, from the start of the run, at which the core reports an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
@@ -30,7 +30,7 @@ pub struct CpuGoals {
 
 /// The state of a core at a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub struct Mark {
+pub struct GoalMark {
     /// Cycles from the start of the run, including the cycle in which the goal is reached.
     pub cycles: u64,
     /// Instructions retired at the end of that cycle; several may retire in one cycle.
@@ -45,9 +45,9 @@ pub struct CpuSample {
     /// All counters.
     pub counters: CpuCounters,
     /// End of the warm-up, once reached.
-    pub warm: Option<Mark>,
+    pub warm: Option<GoalMark>,
     /// End of the measurement, once reached.
-    pub measured: Option<Mark>,
+    pub measured: Option<GoalMark>,
 }
 
 /// A CPU core.
@@ -59,17 +59,17 @@ pub struct CpuCore {
     now: Cycle,
     pub(super) stream: CpuStream,
     pub(super) next: CpuInst,
-    pub(super) window: Window,
-    pub(super) deferred: VecDeque<Deferred>,
+    pub(super) window: InstructionWindow,
+    pub(super) deferred_accesses: VecDeque<DeferredAccess>,
     pub(super) last_dependent: Option<u64>,
     /// The cycle at which the data of the load just executed is available, if known.
     pub(super) load_done: Cycle,
     pub(super) caches: Option<Caches>,
-    pub(super) net: Net,
+    pub(super) net: CpuNet,
     pub(super) counters: CpuCounters,
     goals: CpuGoals,
-    warm: Option<Mark>,
-    measured: Option<Mark>,
+    warm: Option<GoalMark>,
+    measured: Option<GoalMark>,
 }
 
 impl CpuCore {
@@ -86,12 +86,12 @@ impl CpuCore {
             now: Cycle(0),
             next: stream.next_inst(),
             stream,
-            window: Window::new(spec.width, spec.window),
-            deferred: VecDeque::with_capacity(spec.window as usize),
+            window: InstructionWindow::new(spec.width, spec.window),
+            deferred_accesses: VecDeque::with_capacity(spec.window as usize),
             last_dependent: None,
             load_done: Cycle::NEVER,
             caches: spec.caches.map(Caches::new),
-            net: Net::new(id, ports, spec.line_bytes),
+            net: CpuNet::new(id, ports, spec.line_bytes),
             counters: CpuCounters::default(),
             goals,
             warm: None,
@@ -139,7 +139,7 @@ impl CpuCore {
 
     /// Returns the state of the core at its goals.
     pub fn marks(&self) -> CpuMarks {
-        let warm = self.warm.unwrap_or(Mark { cycles: 0, instructions: 0, reads: 0 });
+        let warm = self.warm.unwrap_or(GoalMark { cycles: 0, instructions: 0, reads: 0 });
         let measured = self.measured.unwrap_or(warm);
         CpuMarks {
             warm_cycles: warm.cycles,
@@ -157,7 +157,7 @@ impl CpuCore {
             let outside = self.outside_event();
             if outside > self.now {
                 let limit = until.min(outside).0 - self.now.0;
-                let (steady, retired) = self.window.steady(self.now);
+                let (steady, retired) = self.window.steady_cycles(self.now);
                 // The last instructions before a memory instruction may be in its fetch group.
                 let fetched = self.next.bubbles.saturating_sub(1) / u64::from(self.spec.width);
                 let cycles = limit.min(steady).min(fetched).min(self.before_goal(retired));
@@ -170,7 +170,7 @@ impl CpuCore {
                 if !self.can_fetch(self.now) {
                     let retire = self.window.next_retire(self.now).0 - self.now.0;
                     if retire > 0 {
-                        self.idle(limit.min(retire));
+                        self.skip_idle_cycles(limit.min(retire));
                         return;
                     }
                 }
@@ -182,7 +182,7 @@ impl CpuCore {
     /// Returns the first cycle with an event other than fetching and retiring.
     #[inline]
     fn outside_event(&self) -> Cycle {
-        let can_send = |down: &Down| self.net.can_send(op_of(down));
+        let can_send = |down: &DownstreamRequest| self.net.can_send(op_of(down));
         let caches = self.caches.as_ref().map_or(Cycle::NEVER, |caches| caches.next_event(can_send));
         self.net.next_event().min(caches).min(self.deferred_event())
     }
@@ -190,7 +190,7 @@ impl CpuCore {
     /// Returns the number of cycles with `retired` instructions each before the cycle that reaches a goal.
     #[inline]
     fn before_goal(&self, retired: u64) -> u64 {
-        let open = |goal: Option<u64>, mark: Option<Mark>| goal.filter(|_| mark.is_none()).unwrap_or(u64::MAX);
+        let open = |goal: Option<u64>, mark: Option<GoalMark>| goal.filter(|_| mark.is_none()).unwrap_or(u64::MAX);
         let goal = open(self.goals.warm, self.warm).min(open(self.goals.measured, self.measured));
         goal.saturating_sub(self.counters.instructions + 1).checked_div(retired).unwrap_or(u64::MAX)
     }
@@ -206,7 +206,7 @@ impl CpuCore {
         }
         if let Some(caches) = &mut self.caches {
             caches.cycle(now, &mut self.window, &mut self.counters);
-            if let Some(down) = caches.leaving(now)
+            if let Some(down) = caches.next_departure(now)
                 && self.net.can_send(op_of(&down))
             {
                 caches.pop_leaving();
@@ -222,7 +222,7 @@ impl CpuCore {
     }
 
     /// Simulates cycles without fetching and retiring.
-    fn idle(&mut self, cycles: u64) {
+    fn skip_idle_cycles(&mut self, cycles: u64) {
         self.count_stall(cycles);
         self.advance_cycles(cycles);
     }
@@ -241,28 +241,28 @@ impl CpuCore {
     fn advance_cycles(&mut self, cycles: u64) {
         self.now = self.now.after(cycles);
         self.counters.cycles += cycles;
-        self.counters.read_cycles += cycles * self.net.reading;
+        self.counters.read_cycles += cycles * self.net.reads_in_flight;
         let writebacks = if self.spec.count_writebacks { self.counters.trace_writebacks } else { 0 };
-        self.counters.instructions = self.window.retired() + writebacks;
+        self.counters.instructions = self.window.retired_count() + writebacks;
     }
 
     #[inline]
     fn reach_goals(&mut self, now: Cycle, out: &mut Outbox) {
         let CpuCounters { cycles, instructions, reads, .. } = self.counters;
-        let reached = |goal: Option<u64>, mark: Option<Mark>| mark.is_none() && goal.is_some_and(|goal| instructions >= goal);
+        let reached = |goal: Option<u64>, mark: Option<GoalMark>| mark.is_none() && goal.is_some_and(|goal| instructions >= goal);
         if reached(self.goals.warm, self.warm) {
-            self.warm = Some(Mark { cycles, instructions, reads });
+            self.warm = Some(GoalMark { cycles, instructions, reads });
             out.event(now, EventKind::CoreWarm(self.id));
         }
         if reached(self.goals.measured, self.measured) {
-            self.measured = Some(Mark { cycles, instructions, reads });
+            self.measured = Some(GoalMark { cycles, instructions, reads });
             out.event(now, EventKind::CoreMeasured(self.id));
         }
     }
 }
 
 /// Returns the memory operation of a request of the caches.
-fn op_of(down: &Down) -> MemOp {
+fn op_of(down: &DownstreamRequest) -> MemOp {
     if down.is_fetch() { MemOp::Read } else { MemOp::Write }
 }
 
@@ -292,7 +292,7 @@ impl Unit for CpuCore {
     fn settle(&mut self, at: Cycle) {
         if at > self.now {
             assert!(self.next_event() >= at, "{}: settled at {at} although something happens at {}", self.id, self.next_event());
-            self.idle(at.0 - self.now.0);
+            self.skip_idle_cycles(at.0 - self.now.0);
         }
     }
 

@@ -4,16 +4,16 @@ use warpshard_base::{Addr, Cycle};
 use warpshard_cpu_load::{CpuInst, CpuOp};
 use warpshard_protocol::{MemOp, Outbox};
 
-use super::caches::{AccessResult, STORE};
+use super::caches::{AccessResult, STORE_TOKEN};
 use super::core::CpuCore;
-use super::window::Deferred;
+use super::window::DeferredAccess;
 
 impl CpuCore {
     /// Returns the cycle at which the oldest load without an address can access memory; a failed access is not an event.
     #[inline]
     pub(super) fn deferred_event(&self) -> Cycle {
-        match self.deferred.front() {
-            Some(deferred) if self.accepts(MemOp::Read) => self.window.done(deferred.needs),
+        match self.deferred_accesses.front() {
+            Some(deferred) if self.accepts(MemOp::Read) => self.window.completion_cycle(deferred.needs),
             _ => Cycle::NEVER,
         }
     }
@@ -27,7 +27,7 @@ impl CpuCore {
     /// Returns `true` if a dependent load must wait for its address.
     #[inline]
     fn waits_for_address(&self, now: Cycle) -> bool {
-        !self.deferred.is_empty() || self.last_dependent.is_some_and(|load| self.window.done(load) > now)
+        !self.deferred_accesses.is_empty() || self.last_dependent.is_some_and(|load| self.window.completion_cycle(load) > now)
     }
 
     /// Returns `true` if the next cycle's group has at least one instruction, unless an older load takes the memory port.
@@ -83,7 +83,7 @@ impl CpuCore {
         if !waits {
             let (kind, token) = match op {
                 CpuOp::Load => (MemOp::Read, self.window.next_token()),
-                CpuOp::Store | CpuOp::WriteBack => (MemOp::Write, STORE),
+                CpuOp::Store | CpuOp::WriteBack => (MemOp::Write, STORE_TOKEN),
             };
             if *ports == 0 || !self.accepts(kind) || !self.access(now, addr, kind == MemOp::Write, token, out) {
                 return false;
@@ -96,7 +96,7 @@ impl CpuCore {
                 let load = self.window.push_load(done);
                 if dependent {
                     if let (true, Some(needs)) = (waits, self.last_dependent) {
-                        self.deferred.push_back(Deferred { load, addr, needs });
+                        self.deferred_accesses.push_back(DeferredAccess { load, addr, needs });
                     }
                     self.last_dependent = Some(load);
                 }
@@ -114,8 +114,8 @@ impl CpuCore {
     /// Sends the oldest load whose address has become known to memory; returns `true` if it took a memory port.
     #[inline]
     fn execute_deferred(&mut self, now: Cycle, out: &mut Outbox) -> bool {
-        let Some(&Deferred { load, addr, needs }) = self.deferred.front() else { return false };
-        if self.window.done(needs) > now || !self.accepts(MemOp::Read) {
+        let Some(&DeferredAccess { load, addr, needs }) = self.deferred_accesses.front() else { return false };
+        if self.window.completion_cycle(needs) > now || !self.accepts(MemOp::Read) {
             return false;
         }
         let token = self.window.token(load);
@@ -124,7 +124,7 @@ impl CpuCore {
         }
         let done = std::mem::replace(&mut self.load_done, Cycle::NEVER);
         self.window.complete(token, done);
-        self.deferred.pop_front();
+        self.deferred_accesses.pop_front();
         true
     }
 

@@ -13,6 +13,6 @@ mod net;
 mod tests;
 mod window;
 
-pub use self::core::{CpuCore, CpuGoals, CpuSample, Mark};
+pub use self::core::{CpuCore, CpuGoals, CpuSample, GoalMark};
 pub use counters::{CpuCounters, CpuMarks};
-pub use net::{CpuPorts, place};
+pub use net::{CpuPorts, machine_addr};

@@ -15,7 +15,7 @@ const SPACE_STRIDE: u64 = 9371 << 13;
 /// Returns the machine address of an address of `core`: bits 48 and up contain the core's number, counted from 1, and the lower bits are
 /// offset by a different amount for each core (0 for core 0).
 #[inline]
-pub fn place(core: CpuId, addr: Addr) -> Addr {
+pub fn machine_addr(core: CpuId, addr: Addr) -> Addr {
     let core = u64::from(core.0);
     let within = addr.0.wrapping_add(core * SPACE_STRIDE) & ((1 << SPACE_BITS) - 1);
     Addr((core + 1) << SPACE_BITS | within)
@@ -48,7 +48,7 @@ pub struct CpuPorts {
 
 /// The network interface of a core.
 #[derive(Debug, warpshard_state::State)]
-pub(super) struct Net {
+pub(super) struct CpuNet {
     core: CpuId,
     ports: CpuPorts,
     line_bytes: u64,
@@ -58,12 +58,12 @@ pub(super) struct Net {
     returns: CreditReceiver,
     replies: VecDeque<(Cycle, MemPacket)>,
     /// Requests with partial replies: their token, their line, and the missing sectors.
-    partial: Vec<(u32, Addr, u8)>,
+    partial_lines: Vec<(u32, Addr, u8)>,
     /// Number of outstanding reads.
-    pub(super) reading: u64,
+    pub(super) reads_in_flight: u64,
 }
 
-impl Net {
+impl CpuNet {
     pub(super) fn new(core: CpuId, ports: CpuPorts, line_bytes: u32) -> Self {
         Self {
             core,
@@ -71,8 +71,8 @@ impl Net {
             requests: [ports.credits, ports.write_credits.unwrap_or(0)].map(CreditSender::new),
             returns: CreditReceiver::new(ports.reply_credit, ports.port.0, ports.reply_queue),
             replies: VecDeque::with_capacity(64),
-            partial: Vec::with_capacity(16),
-            reading: 0,
+            partial_lines: Vec::with_capacity(16),
+            reads_in_flight: 0,
             ports,
         }
     }
@@ -89,22 +89,22 @@ impl Net {
     }
 
     #[inline]
-    fn pool(&self, op: MemOp) -> usize {
+    fn credit_pool(&self, op: MemOp) -> usize {
         usize::from(op == MemOp::Write && self.ports.write_credits.is_some())
     }
 
     #[inline]
     pub(super) fn can_send(&self, op: MemOp) -> bool {
-        self.requests[self.pool(op)].can_send()
+        self.requests[self.credit_pool(op)].can_send()
     }
 
     /// Sends a request for the line of `addr`, an address in the core's address space; a credit must be available.
     #[inline]
     pub(super) fn send(&mut self, now: Cycle, op: MemOp, addr: Addr, token: u32, out: &mut Outbox) {
-        let pool = self.pool(op);
+        let pool = self.credit_pool(op);
         self.requests[pool].spend();
-        self.reading += u64::from(op == MemOp::Read);
-        let placed = place(self.core, addr);
+        self.reads_in_flight += u64::from(op == MemOp::Read);
+        let placed = machine_addr(self.core, addr);
         let sectors = match self.line_bytes {
             32 => SectorMask::of(placed),
             64 => SectorMask(3 << (placed.sector_index() & 2)),
@@ -141,7 +141,7 @@ impl Net {
         if packet.op != MemOp::Read || !self.is_whole(&packet) {
             return None;
         }
-        self.reading -= 1;
+        self.reads_in_flight -= 1;
         let line = packet.addr.line().0.wrapping_sub(u64::from(self.core.0) * SPACE_STRIDE) & ((1 << SPACE_BITS) - 1);
         Some((packet.token, Addr(line)))
     }
@@ -153,16 +153,16 @@ impl Net {
             return true;
         }
         let line = packet.addr.line();
-        let known = self.partial.iter().position(|(token, addr, _)| *token == packet.token && *addr == line);
+        let known = self.partial_lines.iter().position(|(token, addr, _)| *token == packet.token && *addr == line);
         let at = known.unwrap_or_else(|| {
             let all = if wanted == 4 { SectorMask::ALL.0 } else { 3 << (packet.sectors().0.trailing_zeros() & 2) };
-            self.partial.push((packet.token, line, all));
-            self.partial.len() - 1
+            self.partial_lines.push((packet.token, line, all));
+            self.partial_lines.len() - 1
         });
-        self.partial[at].2 &= !packet.sectors().0;
-        let whole = self.partial[at].2 == 0;
+        self.partial_lines[at].2 &= !packet.sectors().0;
+        let whole = self.partial_lines[at].2 == 0;
         if whole {
-            self.partial.swap_remove(at);
+            self.partial_lines.swap_remove(at);
         }
         whole
     }
@@ -180,7 +180,7 @@ impl Net {
         format!(
             "{} credits for requests, {} reads in flight, {} replies waiting",
             self.requests[0].available(),
-            self.reading,
+            self.reads_in_flight,
             self.replies.len()
         )
     }

@@ -9,20 +9,20 @@ use warpshard_cpu_load::{CpuInst, CpuOp, CpuStream, ListStream, ProfileStream, b
 use warpshard_engine::{Route, Unit};
 use warpshard_protocol::{Credit, Event, MemOp, MemPacket, Outbox, Payload};
 
-use super::{CpuCore, CpuGoals, CpuPorts, CpuSample, place};
+use super::{CpuCore, CpuGoals, CpuPorts, CpuSample, machine_addr};
 
-const END: u64 = 40_000;
+const END_CYCLE: u64 = 40_000;
 
 /// The spans in which the core is run.
 #[derive(Clone, Copy, Debug)]
-enum Spans {
+enum SpanLengths {
     Each,
     Random(u64),
     /// Spans as in the engine: spans without events are run late, or settled.
     Events,
 }
 
-fn stream(name: &str) -> CpuStream {
+fn test_stream(name: &str) -> CpuStream {
     if name == "mixed" {
         let ops = [CpuOp::Load, CpuOp::Store, CpuOp::WriteBack, CpuOp::Load];
         let inst = |i: u64| CpuInst {
@@ -38,7 +38,7 @@ fn stream(name: &str) -> CpuStream {
 
 /// Simulates a core. Reads get replies after a latency that depends on the address, sector by sector for every third line, and credits
 /// return 20 cycles after each request. Returns the samples at some cycles, the events, and all requests.
-fn simulate(name: &str, spec: &CpuSpec, spans: Spans) -> (Vec<CpuSample>, Vec<Event>, Vec<(Cycle, MemPacket)>) {
+fn simulate(name: &str, spec: &CpuSpec, spans: SpanLengths) -> (Vec<CpuSample>, Vec<Event>, Vec<(Cycle, MemPacket)>) {
     let [request, reply_credit, reply, request_credit] = [0, 1, 2, 3].map(LinkId);
     let ports = CpuPorts {
         to_request_net: request,
@@ -56,18 +56,18 @@ fn simulate(name: &str, spec: &CpuSpec, spans: Spans) -> (Vec<CpuSample>, Vec<Ev
     let mut out = Outbox::new(Arc::from([route, route]), vec![0, 0], 1);
     out.set_sender(UnitId(0), clock);
     let goals = CpuGoals { warm: Some(1_000), measured: Some(5_001) };
-    let mut core = CpuCore::new(CpuId(2), spec, stream(name), goals, ports);
+    let mut core = CpuCore::new(CpuId(2), spec, test_stream(name), goals, ports);
     let mut coming: VecDeque<(u64, LinkId, Payload)> = VecDeque::new();
     let (mut samples, mut requests) = (Vec::new(), Vec::new());
     let mut rng = Rng::keyed(1, &[7]);
     let mut now = 0;
-    while now < END {
+    while now < END_CYCLE {
         // Requests sent from this cycle on get no reply within ten cycles.
         let longest = 10 - now % 10;
         let span = match spans {
-            Spans::Each => 1,
-            Spans::Random(seed) => 1 + (rng.next_u64() ^ seed) % longest,
-            Spans::Events => longest,
+            SpanLengths::Each => 1,
+            SpanLengths::Random(seed) => 1 + (rng.next_u64() ^ seed) % longest,
+            SpanLengths::Events => longest,
         };
         let until = now + span;
         coming.make_contiguous().sort_by_key(|(at, ..)| *at);
@@ -75,8 +75,8 @@ fn simulate(name: &str, spec: &CpuSpec, spans: Spans) -> (Vec<CpuSample>, Vec<Ev
             let (at, link, payload) = coming.pop_front().unwrap();
             core.deliver(link, Cycle(at), &payload);
         }
-        if !(matches!(spans, Spans::Events) && core.next_event() >= Cycle(until)) {
-            core.run(Cycle(until), !matches!(spans, Spans::Each), &mut out);
+        if !(matches!(spans, SpanLengths::Events) && core.next_event() >= Cycle(until)) {
+            core.run(Cycle(until), !matches!(spans, SpanLengths::Each), &mut out);
         }
         for sent in std::mem::take(out.batch(0)) {
             let at = sent.arrival(Cycle(until)).0 - 1;
@@ -111,10 +111,10 @@ fn nothing_depends_on_how_the_span_is_cut() {
     let unfiltered = CpuSpec::kayiran_2014();
     for name in ["mixed", "mcf", "gromacs", "lbm", "xalan"] {
         for spec in [unfiltered.clone(), CpuSpec { caches: None, ..unfiltered.clone() }, CpuSpec::ramulator()] {
-            let expected = simulate(name, &spec, Spans::Each);
+            let expected = simulate(name, &spec, SpanLengths::Each);
             assert_eq!(expected.1.len(), 2, "{name}: both goals are told once");
             assert!(expected.2.len() > 5, "{name}: {} requests", expected.2.len());
-            for spans in [Spans::Random(0), Spans::Random(0x1234_5678_9abc), Spans::Events] {
+            for spans in [SpanLengths::Random(0), SpanLengths::Random(0x1234_5678_9abc), SpanLengths::Events] {
                 assert!(simulate(name, &spec, spans) == expected, "{name} {spans:?} {spec:?}");
             }
         }
@@ -126,12 +126,12 @@ fn cores_have_private_address_spaces() {
     let addrs = [0, 4096, (1 << 48) - 128].map(Addr);
     for core in 0..64 {
         for addr in addrs {
-            let placed = place(CpuId(core), addr);
+            let placed = machine_addr(CpuId(core), addr);
             assert_eq!(placed.0 >> 48, u64::from(core) + 1);
             assert_eq!(placed.0 % 8192, addr.0 % 8192, "the place within a page stays");
         }
     }
-    assert_eq!(place(CpuId(0), Addr(4096)).0 & ((1 << 48) - 1), 4096);
+    assert_eq!(machine_addr(CpuId(0), Addr(4096)).0 & ((1 << 48) - 1), 4096);
 }
 
 #[test]

@@ -7,16 +7,16 @@ use warpshard_base::{Addr, Cycle};
 
 /// A load in the window.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Load {
+struct WindowLoad {
     /// The number of the load among all instructions.
     index: u64,
     /// The cycle at which the load's data is available; [`Cycle::NEVER`] while unknown.
-    done: Cycle,
+    done_cycle: Cycle,
 }
 
 /// A load in the window with an unknown address.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-pub(super) struct Deferred {
+pub(super) struct DeferredAccess {
     pub(super) load: u64,
     pub(super) addr: Addr,
     /// The load whose data determines the address.
@@ -25,27 +25,27 @@ pub(super) struct Deferred {
 
 /// The instruction window of a core.
 #[derive(Debug, warpshard_state::State)]
-pub(super) struct Window {
+pub(super) struct InstructionWindow {
     width: u64,
     size: u64,
     /// Number of instructions retired and fetched so far.
     head: u64,
     tail: u64,
-    loads: Box<[Load]>,
+    loads: Box<[WindowLoad]>,
     /// Numbers of the oldest load in the window and of the next load, counted over the run.
     first: u64,
     next: u64,
 }
 
-impl Window {
+impl InstructionWindow {
     pub(super) fn new(width: u32, size: u32) -> Self {
-        let loads = vec![Load { index: 0, done: Cycle(0) }; (size as usize).next_power_of_two()].into();
+        let loads = vec![WindowLoad { index: 0, done_cycle: Cycle(0) }; (size as usize).next_power_of_two()].into();
         Self { width: u64::from(width), size: u64::from(size), head: 0, tail: 0, loads, first: 0, next: 0 }
     }
 
     /// Returns the number of retired instructions.
     #[inline]
-    pub(super) fn retired(&self) -> u64 {
+    pub(super) fn retired_count(&self) -> u64 {
         self.head
     }
 
@@ -67,7 +67,7 @@ impl Window {
     }
 
     #[inline]
-    fn oldest(&self) -> Option<&Load> {
+    fn oldest(&self) -> Option<&WindowLoad> {
         (self.first < self.next).then(|| &self.loads[self.slot(self.first)])
     }
 
@@ -90,7 +90,7 @@ impl Window {
         debug_assert!(self.free_entries() > 0);
         let load = self.next;
         let slot = self.slot(load);
-        self.loads[slot] = Load { index: self.tail, done };
+        self.loads[slot] = WindowLoad { index: self.tail, done_cycle: done };
         self.tail += 1;
         self.next += 1;
         load
@@ -105,13 +105,13 @@ impl Window {
     /// Records that the data of the load with this token is available at `at`.
     #[inline]
     pub(super) fn complete(&mut self, token: u32, at: Cycle) {
-        self.loads[token as usize].done = at;
+        self.loads[token as usize].done_cycle = at;
     }
 
     /// Returns the cycle at which the data of a load is available.
     #[inline]
-    pub(super) fn done(&self, load: u64) -> Cycle {
-        if load < self.first { Cycle(0) } else { self.loads[self.slot(load)].done }
+    pub(super) fn completion_cycle(&self, load: u64) -> Cycle {
+        if load < self.first { Cycle(0) } else { self.loads[self.slot(load)].done_cycle }
     }
 
     /// Retires the instructions that can retire in this cycle.
@@ -122,7 +122,7 @@ impl Window {
             let run = match self.oldest() {
                 None => left,
                 Some(load) if load.index > self.head => left.min(load.index - self.head),
-                Some(load) if load.done <= now => {
+                Some(load) if load.done_cycle <= now => {
                     self.first += 1;
                     1
                 }
@@ -138,7 +138,7 @@ impl Window {
     pub(super) fn next_retire(&self, now: Cycle) -> Cycle {
         match self.oldest() {
             _ if self.len() == 0 => Cycle::NEVER,
-            Some(load) if load.index == self.head => load.done.max(now),
+            Some(load) if load.index == self.head => load.done_cycle.max(now),
             _ => now,
         }
     }
@@ -146,7 +146,7 @@ impl Window {
     /// Returns the number of cycles from `now` in which a full group without memory accesses is fetched and either a full group or nothing
     /// retires, provided that no load is completed from outside; also returns the number of instructions that retire in each cycle.
     #[inline]
-    pub(super) fn steady(&self, now: Cycle) -> (u64, u64) {
+    pub(super) fn steady_cycles(&self, now: Cycle) -> (u64, u64) {
         let Some(load) = self.oldest() else {
             return if self.len() >= self.width { (u64::MAX, self.width) } else { (0, 0) };
         };
@@ -154,14 +154,14 @@ impl Window {
         if before >= self.width {
             return (before / self.width, self.width);
         }
-        if before > 0 || load.done <= now {
+        if before > 0 || load.done_cycle <= now {
             return (0, 0);
         }
-        let until_done = load.done.0 - now.0;
+        let until_done = load.done_cycle.0 - now.0;
         (until_done.min(self.free_entries() / self.width), 0)
     }
 
-    /// Simulates `cycles` cycles of [`Window::steady`].
+    /// Simulates `cycles` cycles of [`InstructionWindow::steady_cycles`].
     #[inline]
     pub(super) fn skip_steady(&mut self, cycles: u64, retired: u64) {
         self.head += cycles * retired;

@@ -11,7 +11,7 @@ use super::standard::Organisation;
 /// A field of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-enum Field {
+enum MappingField {
     Channel,
     PseudoChannel,
     Rank,
@@ -21,14 +21,14 @@ enum Field {
     Column,
 }
 
-const FIELDS: [(&str, Field); 7] = [
-    ("ch", Field::Channel),
-    ("pc", Field::PseudoChannel),
-    ("ra", Field::Rank),
-    ("bg", Field::Group),
-    ("ba", Field::Bank),
-    ("ro", Field::Row),
-    ("co", Field::Column),
+const FIELD_NAMES: [(&str, MappingField); 7] = [
+    ("ch", MappingField::Channel),
+    ("pc", MappingField::PseudoChannel),
+    ("ra", MappingField::Rank),
+    ("bg", MappingField::Group),
+    ("ba", MappingField::Bank),
+    ("ro", MappingField::Row),
+    ("co", MappingField::Column),
 ];
 
 /// A reason why an order of fields is invalid.
@@ -75,7 +75,7 @@ pub struct DramLocation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     organisation: Organisation,
-    pieces: Vec<FieldPart>,
+    field_parts: Vec<FieldPart>,
     /// Address bits that the fields cover, and bits of the row field.
     bits: u32,
     row_bits: u32,
@@ -86,10 +86,10 @@ pub struct Mapping {
 /// A run of adjacent address bits that belong to one field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FieldPart {
-    field: Field,
+    field: MappingField,
     /// The lowest bit in the address, the lowest bit in the field, and the number of bits.
     shift: u32,
-    at: u32,
+    shift_in_field: u32,
     width: u32,
 }
 
@@ -106,12 +106,13 @@ impl Mapping {
         }
         let o = organisation;
         // Each field, with the number of its bits if the text gives one.
-        let mut order: Vec<(Field, Option<u32>)> = Vec::new();
+        let mut order: Vec<(MappingField, Option<u32>)> = Vec::new();
         let lower = text.to_ascii_lowercase();
         let mut rest = lower.chars().peekable();
         while rest.peek().is_some() {
             let name: String = rest.by_ref().take(2).collect();
-            let (_, field) = FIELDS.into_iter().find(|(known, _)| *known == name).ok_or_else(|| MappingError::Unknown(name.clone()))?;
+            let (_, field) =
+                FIELD_NAMES.into_iter().find(|(known, _)| *known == name).ok_or_else(|| MappingError::Unknown(name.clone()))?;
             let mut part = None;
             while let Some(digit) = rest.peek().and_then(|c| c.to_digit(10)) {
                 part = Some(part.unwrap_or(0).min(99) * 10 + digit);
@@ -122,31 +123,35 @@ impl Mapping {
             }
             order.push((field, part));
         }
-        let at = |order: &[(Field, Option<u32>)], field| order.iter().position(|(f, _)| *f == field);
-        for (name, field) in [("ro", Field::Row), ("ba", Field::Bank), ("co", Field::Column), ("ch", Field::Channel)] {
-            if at(&order, field).is_none() && !(field == Field::Channel && channels == 1) {
+        let at = |order: &[(MappingField, Option<u32>)], field| order.iter().position(|(f, _)| *f == field);
+        for (name, field) in
+            [("ro", MappingField::Row), ("ba", MappingField::Bank), ("co", MappingField::Column), ("ch", MappingField::Channel)]
+        {
+            if at(&order, field).is_none() && !(field == MappingField::Channel && channels == 1) {
                 return Err(MappingError::Missing(name));
             }
         }
-        if let (None, Some(bank)) = (at(&order, Field::Group), at(&order, Field::Bank)) {
-            order.insert(bank + 1, (Field::Group, None));
+        if let (None, Some(bank)) = (at(&order, MappingField::Group), at(&order, MappingField::Bank)) {
+            order.insert(bank + 1, (MappingField::Group, None));
         }
-        if let (None, Some(above)) = (at(&order, Field::PseudoChannel), at(&order, Field::Rank).or_else(|| at(&order, Field::Group))) {
-            order.insert(above + 1, (Field::PseudoChannel, None));
+        if let (None, Some(above)) =
+            (at(&order, MappingField::PseudoChannel), at(&order, MappingField::Rank).or_else(|| at(&order, MappingField::Group)))
+        {
+            order.insert(above + 1, (MappingField::PseudoChannel, None));
         }
-        let width_of = |field: Field| {
+        let width_of = |field: MappingField| {
             let count = match field {
-                Field::Channel => channels,
-                Field::PseudoChannel => o.pseudo_channels,
-                Field::Rank => 1,
-                Field::Group => o.bank_groups,
-                Field::Bank => o.banks,
-                Field::Row => o.rows,
-                Field::Column => o.columns,
+                MappingField::Channel => channels,
+                MappingField::PseudoChannel => o.pseudo_channels,
+                MappingField::Rank => 1,
+                MappingField::Group => o.bank_groups,
+                MappingField::Bank => o.banks,
+                MappingField::Row => o.rows,
+                MappingField::Column => o.columns,
             };
             count.trailing_zeros()
         };
-        for (name, field) in FIELDS {
+        for (name, field) in FIELD_NAMES {
             let parts: u32 = order.iter().filter(|(f, _)| *f == field).filter_map(|(_, part)| *part).sum();
             let (width, open) = (width_of(field), order.contains(&(field, None)));
             // A field that the device does not have has no bits to divide, so one order fits devices with and without bank groups.
@@ -163,32 +168,32 @@ impl Mapping {
             let width = if whole == 0 { 0 } else { part.unwrap_or(whole - parts) };
             match pieces.last_mut() {
                 Some(below) if below.field == field => below.width += width,
-                _ if width > 0 => pieces.push(FieldPart { field, shift, at, width }),
+                _ if width > 0 => pieces.push(FieldPart { field, shift, shift_in_field: at, width }),
                 _ => {}
             }
             shift += width;
         }
-        Ok(Self { organisation: *o, pieces, bits: shift, row_bits: width_of(Field::Row), permuted: false })
+        Ok(Self { organisation: *o, field_parts: pieces, bits: shift, row_bits: width_of(MappingField::Row), permuted: false })
     }
 
     /// Returns the mapping with its banks and bank groups XORed with the row, so that rows a power of two apart are in different banks
     /// (Zhang, Zhu and Zhang, "A permutation-based page interleaving scheme", MICRO 2000; the paper uses the lowest bits of the row, this
     /// function all of them).
     #[must_use]
-    pub fn permuted(self, permuted: bool) -> Self {
+    pub fn with_permuted_banks(self, permuted: bool) -> Self {
         Self { permuted, ..self }
     }
 
     /// Returns the location of an address and ignores the bits above the highest field.
     #[inline]
     pub fn locate(&self, addr: Addr) -> DramLocation {
-        let mut fields = [0u32; FIELDS.len()];
-        for piece in &self.pieces {
+        let mut fields = [0u32; FIELD_NAMES.len()];
+        for piece in &self.field_parts {
             let bits = (addr.0 >> piece.shift & ((1 << piece.width) - 1)) as u32;
-            fields[piece.field as usize] |= bits << piece.at;
+            fields[piece.field as usize] |= bits << piece.shift_in_field;
         }
-        let field = |field: Field| fields[field as usize];
-        let (row, mut group, mut bank) = (field(Field::Row), field(Field::Group), field(Field::Bank));
+        let field = |field: MappingField| fields[field as usize];
+        let (row, mut group, mut bank) = (field(MappingField::Row), field(MappingField::Group), field(MappingField::Bank));
         if self.permuted {
             let (groups, banks) = (self.organisation.bank_groups.trailing_zeros(), self.organisation.banks.trailing_zeros());
             let mixed = xor_fold(row, groups + banks);
@@ -196,10 +201,10 @@ impl Mapping {
             bank ^= mixed >> groups;
         }
         DramLocation {
-            channel: field(Field::Channel),
-            bank: self.organisation.bank(field(Field::PseudoChannel), group, bank) as u8,
+            channel: field(MappingField::Channel),
+            bank: self.organisation.bank(field(MappingField::PseudoChannel), group, bank) as u8,
             row,
-            column: field(Field::Column),
+            column: field(MappingField::Column),
         }
     }
 
@@ -260,7 +265,7 @@ mod tests {
     #[test]
     fn rows_a_power_of_two_apart_use_different_banks_with_permutation() {
         let plain = mapping("RoBaCoBgPcCo1", "hbm3-5600", 1).unwrap();
-        let map = plain.clone().permuted(true);
+        let map = plain.clone().with_permuted_banks(true);
         let row = 1u64 << 15;
         for shift in 0..12 {
             let banks = |map: &Mapping| (0..16u64).map(|i| map.locate(Addr((i * row) << shift)).bank).collect::<BTreeSet<_>>().len();

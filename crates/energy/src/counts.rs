@@ -3,7 +3,7 @@
 //! Input: the components of an outcome, or rows of an interval series. Invariant: the counts of all intervals add up to the counts of the
 //! run.
 
-use warpshard_stats::{Counted, CounterInfo, IntervalColumn, IntervalRow, IntervalSeries, Outcome};
+use warpshard_stats::{CounterInfo, CounterValue, IntervalColumn, IntervalRow, IntervalSeries, Outcome};
 
 use super::event::{Event, TERMS};
 
@@ -41,13 +41,13 @@ impl Default for Counts {
 
 /// The destination of the value of a counter.
 #[derive(Clone, Copy, Debug)]
-enum Destination {
+enum CounterDestination {
     Event(Event),
     Sm(fn(&mut SmTime) -> &mut u64),
     Nowhere,
 }
 
-impl Destination {
+impl CounterDestination {
     fn of(kind: &str, counter: &str) -> Self {
         let sm: Option<fn(&mut SmTime) -> &mut u64> = match (kind, counter) {
             ("sm", "cycles") => Some(|sms| &mut sms.cycles),
@@ -66,7 +66,7 @@ impl Destination {
 
     /// Returns the destination of a counter of a network. Meshes and crossbars both count flits, but only the flits of a crossbar are an
     /// event.
-    fn among(kind: &str, meshed: bool, counter: &str) -> Self {
+    fn of_network_counter(kind: &str, meshed: bool, counter: &str) -> Self {
         if meshed && counter == "flits" { Self::Nowhere } else { Self::of(kind, counter) }
     }
 }
@@ -76,10 +76,10 @@ impl Counts {
     pub fn of(outcome: &Outcome) -> Self {
         let mut counts = Self { cycles: outcome.counted_until, ..Self::default() };
         // Kinds of components alternate in the list; components of one kind have the same counters.
-        let mut known: Vec<(&str, Columns)> = Vec::new();
+        let mut known: Vec<(&str, CounterColumns)> = Vec::new();
         for component in &outcome.components {
             let place = known.iter().position(|(kind, _)| *kind == component.kind).unwrap_or_else(|| {
-                known.push((component.kind, Columns::default()));
+                known.push((component.kind, CounterColumns::default()));
                 known.len() - 1
             });
             let columns = &mut known[place].1;
@@ -93,14 +93,14 @@ impl Counts {
     pub fn of_interval(row: &IntervalRow, before: u64) -> Self {
         let columns: Vec<_> = row.counters.iter().map(|(kind, counted)| (*kind, counted.info)).collect();
         let mut counts = Self { cycles: row.cycle - before, ..Self::default() };
-        Columns::of_intervals(&columns).add(&mut counts, row.counters.iter().map(|(_, counted)| counted.value));
+        CounterColumns::of_intervals(&columns).add(&mut counts, row.counters.iter().map(|(_, counted)| counted.value));
         counts
     }
 
     /// Returns the counts of each interval of a series, with the cycle at which the interval ended; the first interval began at cycle
     /// `before`.
-    pub fn series(series: &IntervalSeries, before: u64) -> impl Iterator<Item = (u64, Self)> + use<'_> {
-        let columns = Columns::of_intervals(series.columns());
+    pub fn of_series(series: &IntervalSeries, before: u64) -> impl Iterator<Item = (u64, Self)> + use<'_> {
+        let columns = CounterColumns::of_intervals(series.columns());
         let (mut rows, mut before) = (series.values(), before);
         std::iter::from_fn(move || {
             let (cycle, values) = rows.next_row()?;
@@ -148,35 +148,43 @@ impl Counts {
 
 /// The destinations of a list of counters, cached for subsequent components with the same list.
 #[derive(Debug, Default)]
-struct Columns {
-    infos: Vec<&'static CounterInfo>,
-    places: Vec<Destination>,
+struct CounterColumns {
+    counter_infos: Vec<&'static CounterInfo>,
+    destinations: Vec<CounterDestination>,
 }
 
-impl Columns {
+impl CounterColumns {
     /// Returns the destinations of the columns of an interval series.
     fn of_intervals(columns: &[IntervalColumn]) -> Self {
         let meshed = |kind: &str| columns.iter().any(|(other, info)| *other == kind && info.name == "hops");
-        Self { infos: Vec::new(), places: columns.iter().map(|(kind, info)| Destination::among(kind, meshed(kind), info.name)).collect() }
+        Self {
+            counter_infos: Vec::new(),
+            destinations: columns
+                .iter()
+                .map(|(kind, info)| CounterDestination::of_network_counter(kind, meshed(kind), info.name))
+                .collect(),
+        }
     }
 
     /// Looks up the destinations of a component's counters, unless the counters equal those of the previous component.
-    fn resolve(&mut self, counters: &[Counted], kind: &str) {
-        let same = |known: &&'static CounterInfo, counted: &Counted| std::ptr::eq(*known, counted.info) || *known == counted.info;
-        if self.infos.len() == counters.len() && self.infos.iter().zip(counters).all(|(known, counted)| same(known, counted)) {
+    fn resolve(&mut self, counters: &[CounterValue], kind: &str) {
+        let same = |known: &&'static CounterInfo, counted: &CounterValue| std::ptr::eq(*known, counted.info) || *known == counted.info;
+        if self.counter_infos.len() == counters.len()
+            && self.counter_infos.iter().zip(counters).all(|(known, counted)| same(known, counted))
+        {
             return;
         }
         let meshed = counters.iter().any(|counted| counted.info.name == "hops");
-        self.infos = counters.iter().map(|counted| counted.info).collect();
-        self.places = self.infos.iter().map(|info| Destination::among(kind, meshed, info.name)).collect();
+        self.counter_infos = counters.iter().map(|counted| counted.info).collect();
+        self.destinations = self.counter_infos.iter().map(|info| CounterDestination::of_network_counter(kind, meshed, info.name)).collect();
     }
 
     fn add(&self, counts: &mut Counts, values: impl Iterator<Item = u64>) {
-        for (place, value) in self.places.iter().zip(values) {
+        for (place, value) in self.destinations.iter().zip(values) {
             match place {
-                Destination::Event(event) => counts.events[*event as usize] += value,
-                Destination::Sm(field) => *field(&mut counts.sms) += value,
-                Destination::Nowhere => {}
+                CounterDestination::Event(event) => counts.events[*event as usize] += value,
+                CounterDestination::Sm(field) => *field(&mut counts.sms) += value,
+                CounterDestination::Nowhere => {}
             }
         }
     }

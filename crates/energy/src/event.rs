@@ -49,7 +49,7 @@ named! {
 
 /// A counter and the event to which it contributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Term {
+pub struct EventTerm {
     /// The kind of component that has the counter.
     pub kind: &'static str,
     /// The name of the counter.
@@ -58,12 +58,12 @@ pub struct Term {
     pub event: Event,
 }
 
-const fn term(kind: &'static str, counter: &'static str, event: Event) -> Term {
-    Term { kind, counter, event }
+const fn term(kind: &'static str, counter: &'static str, event: Event) -> EventTerm {
+    EventTerm { kind, counter, event }
 }
 
 /// All counters that contribute to events, each once. Per-kernel counters are not listed, because SM counters include them.
-pub const TERMS: &[Term] = &[
+pub const TERMS: &[EventTerm] = &[
     term("sm", "issued_sp", Event::Issue),
     term("sm", "issued_int", Event::Issue),
     term("sm", "issued_alu", Event::Issue),

@@ -20,6 +20,6 @@ pub use breakdown::Breakdown;
 pub use component::Component;
 pub use counts::{Counts, SmTime};
 pub use error::EnergyError;
-pub use event::{Event, TERMS, Term};
+pub use event::{Event, EventTerm, TERMS};
 pub use model::Model;
 pub use set::{EnergySet, builtin_sets};

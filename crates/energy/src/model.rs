@@ -21,7 +21,7 @@ const FLIT_BYTES: f64 = 32.0;
 
 /// The properties of a machine on which its energy depends.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Shape {
+struct MachineShape {
     core_hertz: f64,
     l1_bytes: f64,
     flit_bytes: f64,
@@ -37,7 +37,7 @@ struct Shape {
     links: Option<(f64, f64)>,
 }
 
-impl Shape {
+impl MachineShape {
     /// Sums the properties over all GPUs. The checks of machines ensure that an event takes the same energy on each GPU.
     fn of(machine: &Machine) -> Self {
         let mem = &machine.mem;
@@ -79,7 +79,7 @@ pub struct Model {
     pub set: EnergySet,
     /// Core voltage of the run, in volts.
     pub volts: f64,
-    shape: Shape,
+    shape: MachineShape,
 }
 
 impl Model {
@@ -89,7 +89,7 @@ impl Model {
             0 => set.reference_volts,
             millivolts => f64::from(millivolts) / 1000.0,
         };
-        Self { name: machine.energy.set.clone(), set, volts, shape: Shape::of(machine) }
+        Self { name: machine.energy.set.clone(), set, volts, shape: MachineShape::of(machine) }
     }
 
     /// Creates the model of `machine` with the set that it names; `None` if it names none.
@@ -195,7 +195,7 @@ impl Model {
 
     /// Returns the energy of each interval of a run, with the cycle at which the interval ended.
     pub fn intervals<'a>(&'a self, series: &'a IntervalSeries) -> impl Iterator<Item = (u64, Breakdown)> + 'a {
-        Counts::series(series, 0).map(|(cycle, counts)| (cycle, self.breakdown(&counts)))
+        Counts::of_series(series, 0).map(|(cycle, counts)| (cycle, self.breakdown(&counts)))
     }
 }
 

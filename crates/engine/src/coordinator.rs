@@ -13,11 +13,11 @@ use warpshard_sync::{Locals, StopFlag};
 use super::checkpoint::{Checkpoints, EncodedState, SavedRun, SavedUnit};
 use super::director::{Cut, CutEvent, Director, View};
 use super::placement::{ShardCost, assign_shards, max_imbalance, move_shards};
-use super::ranks::{Division, EpochReport, Values};
+use super::ranks::{EpochReport, RankDivision, UnitValues};
 use super::record::Recorder;
 use super::scaling::{ActiveWorkers, EpochFacts};
-use super::shared::{Decisions, Shared, Step, StopReason, TimeClass};
-use super::worker::{REMOTE, Report, Worker};
+use super::shared::{Decisions, SharedState, StopReason, TimeClass, WorkerStep};
+use super::worker::{REMOTE_WORKER, Worker, WorkerReport};
 use super::{Unit, Work};
 
 /// The engine measures the host time of single units once per this many epochs, since reading the clock costs as much as an idle unit.
@@ -49,7 +49,7 @@ pub(super) enum EndReason {
 }
 
 /// The state that workers share, including the coordinator's private state.
-pub(super) type CoordinatedState<U, D> = Shared<U, Coordinator<U, D>>;
+pub(super) type CoordinatedState<U, D> = SharedState<U, Coordinator<U, D>>;
 
 /// The coordinator's private state.
 pub(super) struct Coordinator<U: Unit, D> {
@@ -69,7 +69,7 @@ pub(super) struct Coordinator<U: Unit, D> {
     pub(super) events: Vec<(Cycle, CutEvent<U::Event>)>,
     pub(super) delayed: Vec<(Cycle, Decisions<U>)>,
     pub(super) stop_at: Option<Cycle>,
-    pub(super) ending: Option<EndReason>,
+    pub(super) end_reason: Option<EndReason>,
     pub(super) idle_cuts: u32,
     pub(super) epochs: u64,
     pub(super) cuts: u64,
@@ -80,8 +80,8 @@ pub(super) struct Coordinator<U: Unit, D> {
     pub(super) placements: Vec<Vec<u16>>,
     pub(super) worker_of_shard: Vec<u16>,
     /// The other ranks of the run, if any, and the rank of each unit.
-    pub(super) division: Option<Division>,
-    pub(super) elsewhere: Vec<(UnitId, U)>,
+    pub(super) division: Option<RankDivision>,
+    pub(super) remote_units: Vec<(UnitId, U)>,
     /// Recorder of the host time of each epoch, if the settings request it.
     pub(super) recorder: Option<Recorder>,
     pub(super) shard_costs: Vec<ShardCost>,
@@ -100,35 +100,35 @@ pub(super) struct Coordinator<U: Unit, D> {
 /// Coordinates the workers after each epoch; runs in the worker that arrived last.
 pub(super) fn coordinate<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
     match shared.step {
-        Step::Run => {
+        WorkerStep::Run => {
             shared.from_ranks.iter_mut().for_each(Vec::clear);
             after_run(shared, workers);
         }
-        Step::Deliver => {
+        WorkerStep::Deliver => {
             shared.from_ranks.iter_mut().for_each(Vec::clear);
             if std::mem::take(&mut shared.coordinator().saves)
                 && let Err(ending) = save(shared, workers)
             {
-                shared.coordinator().ending = Some(ending);
-                shared.step = Step::Stop;
+                shared.coordinator().end_reason = Some(ending);
+                shared.step = WorkerStep::Stop;
             } else {
                 rescale(shared, workers);
                 balance(shared, workers);
-                shared.step = Step::Run;
+                shared.step = WorkerStep::Run;
                 shared.epoch += 1;
             }
         }
-        Step::Settle => after_settle(shared, workers),
-        Step::CollectWaitReasons => {
+        WorkerStep::Settle => after_settle(shared, workers),
+        WorkerStep::CollectWaitReasons => {
             let waiting: Vec<_> = workers.iter_mut().flat_map(|worker| worker.waiting.drain(..)).collect();
             let gathered = shared.coordinator().gather_wait_reasons(waiting);
             let ending = gathered.map_or_else(EndReason::Failure, |waiting| EndReason::Deadlock(deadlock_report(&shared.names, waiting)));
-            shared.coordinator().ending = Some(ending);
-            shared.step = Step::Stop;
+            shared.coordinator().end_reason = Some(ending);
+            shared.step = WorkerStep::Stop;
         }
-        Step::Stop => {}
+        WorkerStep::Stop => {}
     }
-    if shared.step == Step::Stop {
+    if shared.step == WorkerStep::Stop {
         // Retired workers stop, too.
         workers.set_active(workers.len());
     }
@@ -153,8 +153,8 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, worke
     let report = match own.epoch_report(workers, shared.active, &mut shared.from_ranks) {
         Ok(report) => report,
         Err(failure) => {
-            own.ending = Some(EndReason::Failure(failure));
-            shared.step = Step::Stop;
+            own.end_reason = Some(EndReason::Failure(failure));
+            shared.step = WorkerStep::Stop;
             return;
         }
     };
@@ -175,8 +175,8 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, worke
         own.show_units(Cycle(own.foremost().0 / period), work, workers);
     }
     if let Some(failure) = report.failure {
-        own.ending = Some(EndReason::Failure(failure));
-        shared.step = Step::Stop;
+        own.end_reason = Some(EndReason::Failure(failure));
+        shared.step = WorkerStep::Stop;
         return;
     }
     if own.stop_at.is_none() && report.stop {
@@ -185,23 +185,23 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, worke
     let idle = sent == 0 && next == Tick::NEVER;
     let wake = own.director.can_wake_idle() && own.director.next_cut(shared.last_cut).is_some() && own.idle_cuts < MAX_IDLE_CUTS;
     if idle && own.events.is_empty() && own.delayed.is_empty() && own.stop_at.is_none() && !wake {
-        shared.step = Step::CollectWaitReasons;
+        shared.step = WorkerStep::CollectWaitReasons;
         return;
     }
     own.idle_cuts = if idle { own.idle_cuts } else { 0 };
     if sent == 0 {
         own.reached.iter_mut().for_each(|reached| *reached = (*reached).max(next));
     }
-    let looks = std::mem::take(&mut shared.sums_costs) && measured(workers) >= MIN_BALANCE_NANOS;
+    let looks = std::mem::take(&mut shared.sums_costs) && measured_nanos(workers) >= MIN_BALANCE_NANOS;
     shared.halves_costs = looks;
     if own.workers.varies() {
-        own.note_epoch(workers);
+        own.record_epoch(workers);
     }
     let rescaled = own.workers.count() != shared.active;
     set_bounds(shared);
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
-    if shared.step == Step::Run && (rescaled || looks && own.rebalances(shared.active, &shared.classes, workers)) {
-        shared.step = Step::Deliver;
+    if shared.step == WorkerStep::Run && (rescaled || looks && own.rebalances(shared.active, &shared.classes, workers)) {
+        shared.step = WorkerStep::Deliver;
     }
 }
 
@@ -228,7 +228,7 @@ pub(super) fn set_bounds<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<
         own.only_saves = wanted != cut;
         shared.reads_counters = !own.only_saves && own.director.reads_counters();
         shared.reads_tasks = !own.only_saves && own.director.reads_tasks();
-        shared.step = Step::Settle;
+        shared.step = WorkerStep::Settle;
         return;
     }
     // A message that another group sends arrives at least one stride after that group's present. A message between units of this group
@@ -250,17 +250,17 @@ pub(super) fn set_bounds<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<
     shared.measured = own.recorder.is_some() || round.is_multiple_of(MEASURE_EVERY);
     shared.backwards = round % 2 == 1;
     shared.sums_costs = shared.active > 1 && (own.epochs + 1).is_multiple_of(BALANCE_EVERY);
-    shared.step = Step::Run;
+    shared.step = WorkerStep::Run;
     shared.epoch += 1;
 }
 
 /// Returns the host nanoseconds of all units, from the sums in the workers' reports.
-fn measured<U: Unit>(workers: &mut Locals<'_, Worker<U>>) -> u64 {
+fn measured_nanos<U: Unit>(workers: &mut Locals<'_, Worker<U>>) -> u64 {
     workers.iter_mut().flat_map(|worker| worker.report.load).sum()
 }
 
 /// Returns true if the measured loads of the workers differ so little in a group that no shard moves.
-fn balanced(reports: &[Report], group: usize) -> bool {
+fn is_balanced(reports: &[WorkerReport], group: usize) -> bool {
     let loads = || reports.iter().map(|report| report.load[group]);
     let units: u32 = reports.iter().map(|report| report.weighed_units[group]).sum();
     let gap = loads().max().unwrap_or(0) - loads().min().unwrap_or(0);
@@ -268,14 +268,14 @@ fn balanced(reports: &[Report], group: usize) -> bool {
 }
 
 /// Returns the values that workers read from their units, in the order of the units.
-fn by_unit(mut read: Values) -> Vec<Vec<u64>> {
+fn values_by_unit(mut read: UnitValues) -> Vec<Vec<u64>> {
     read.sort_by_key(|(unit, _)| *unit);
     read.into_iter().map(|(_, values)| values).collect()
 }
 
 fn after_settle<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
     let at = shared.last_cut;
-    let mut values: [Values; 2] = [
+    let mut values: [UnitValues; 2] = [
         workers.iter_mut().flat_map(|worker| worker.counters.drain(..)).collect(),
         workers.iter_mut().flat_map(|worker| worker.tasks.drain(..)).collect(),
     ];
@@ -283,11 +283,11 @@ fn after_settle<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, wo
     if (shared.reads_counters || shared.reads_tasks)
         && let Some(Err(failure)) = own.division.as_mut().map(|division| division.gather(&mut values))
     {
-        own.ending = Some(EndReason::Failure(failure));
-        shared.step = Step::Stop;
+        own.end_reason = Some(EndReason::Failure(failure));
+        shared.step = WorkerStep::Stop;
         return;
     }
-    let [counters, tasks] = values.map(by_unit);
+    let [counters, tasks] = values.map(values_by_unit);
     for (present, class) in shared.presents.iter_mut().zip(&shared.classes) {
         *present = (*present).max(class.clock.edge_at_or_after(shared.reference.tick(at)));
     }
@@ -314,11 +314,11 @@ fn after_settle<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, wo
     let cut = Cut { at, counters: &counters, tasks: &tasks, events: &events, last: reason.is_some() };
     let decisions = own.director.at_cut(&cut);
     if let Some(reason) = reason {
-        own.ending = Some(match own.director.failure() {
+        own.end_reason = Some(match own.director.failure() {
             Some(failure) => EndReason::Failure(failure),
             None => EndReason::Cut(reason),
         });
-        shared.step = Step::Stop;
+        shared.step = WorkerStep::Stop;
         return;
     }
     if !decisions.is_empty() {
@@ -337,8 +337,8 @@ fn resume_after_cut<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>
     shared.coordinator().reached.fill(at);
     set_bounds(shared);
     if shared.coordinator().saves {
-        debug_assert_eq!(shared.step, Step::Run, "a cut follows a cut in the same cycle");
-        shared.step = Step::Deliver;
+        debug_assert_eq!(shared.step, WorkerStep::Run, "a cut follows a cut in the same cycle");
+        shared.step = WorkerStep::Deliver;
     }
 }
 
@@ -417,10 +417,10 @@ impl<U: Unit, D> Coordinator<U, D> {
         self.reached.iter().copied().max().unwrap_or_default()
     }
 
-    /// Returns the worker of each unit; [`REMOTE`] for a unit of another rank.
+    /// Returns the worker of each unit; [`REMOTE_WORKER`] for a unit of another rank.
     pub(super) fn worker_of(&self) -> Vec<u16> {
         let own = |unit: usize| self.division.as_ref().is_none_or(|division| division.owns(unit));
-        let worker = |(unit, &shard): (usize, &u32)| if own(unit) { self.worker_of_shard[shard as usize] } else { REMOTE };
+        let worker = |(unit, &shard): (usize, &u32)| if own(unit) { self.worker_of_shard[shard as usize] } else { REMOTE_WORKER };
         self.shard_of.iter().enumerate().map(worker).collect()
     }
 
@@ -430,7 +430,7 @@ impl<U: Unit, D> Coordinator<U, D> {
         D: Director<U2>,
     {
         while self.director.is_watched() {
-            let counters = by_unit(workers.iter_mut().flat_map(|worker| worker.present_counters()).collect());
+            let counters = values_by_unit(workers.iter_mut().flat_map(|worker| worker.present_counters()).collect());
             let waiting = self.director.shows_waiting().then(|| {
                 let mut waiting: Vec<_> = workers.iter_mut().flat_map(|worker| worker.wait_reasons()).collect();
                 waiting.sort_by_key(|(unit, _)| *unit);
@@ -445,7 +445,7 @@ impl<U: Unit, D> Coordinator<U, D> {
     }
 
     /// Chooses the number of active workers for the next epochs.
-    fn note_epoch(&mut self, workers: &mut Locals<'_, Worker<U>>) {
+    fn record_epoch(&mut self, workers: &mut Locals<'_, Worker<U>>) {
         let (mut steps, mut busy) = (0, Duration::ZERO);
         for worker in workers.iter_mut() {
             steps += u64::from(worker.report.due);
@@ -464,9 +464,9 @@ impl<U: Unit, D> Coordinator<U, D> {
     /// Returns true if the measured host time requires shards to move to other workers; `worker_of_shard` then holds the new assignment.
     /// Each group is stepped separately and therefore balanced separately.
     fn rebalances(&mut self, active: usize, classes: &[TimeClass], workers: &mut Locals<'_, Worker<U>>) -> bool {
-        let reports: Vec<Report> = workers.iter_mut().take(active).map(|worker| worker.report).collect();
+        let reports: Vec<WorkerReport> = workers.iter_mut().take(active).map(|worker| worker.report).collect();
         let groups = 0..self.reached.len();
-        if groups.clone().all(|group| balanced(&reports, group)) {
+        if groups.clone().all(|group| is_balanced(&reports, group)) {
             return false;
         }
         let mut costs = vec![vec![0; self.worker_of_shard.len()]; groups.len()];

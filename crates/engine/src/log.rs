@@ -4,7 +4,7 @@ use warpshard_base::LinkId;
 
 /// An entry of the message log: link, arrival in the receiver's cycles, payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Logged<P> {
+pub struct LoggedMessage<P> {
     /// The link of the message.
     pub link: LinkId,
     /// The receiver's cycle of arrival; only its low 32 bits in the log of sent messages.
@@ -17,9 +17,9 @@ pub struct Logged<P> {
 #[derive(Clone, Debug)]
 pub struct MessageLog<P> {
     /// Messages in the order of sending, worker by worker.
-    pub sent: Vec<Logged<P>>,
+    pub sent: Vec<LoggedMessage<P>>,
     /// Messages in the order of delivery, worker by worker.
-    pub delivered: Vec<Logged<P>>,
+    pub delivered: Vec<LoggedMessage<P>>,
 }
 
 impl<P> Default for MessageLog<P> {

@@ -31,16 +31,16 @@ impl Route {
 
 /// A message in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub struct Sent<P> {
+pub struct SentMessage<P> {
     /// The link of the message.
     pub link: LinkId,
-    /// Low 32 bits of the receiver's cycle of arrival; [`Sent::arrival`] restores the rest.
+    /// Low 32 bits of the receiver's cycle of arrival; [`SentMessage::arrival`] restores the rest.
     pub at: u32,
     /// The payload of the message.
     pub payload: P,
 }
 
-impl<P> Sent<P> {
+impl<P> SentMessage<P> {
     /// Returns the receiver's full cycle of arrival, which must be less than 2^31 cycles from the receiver's present cycle `now`.
     #[inline]
     pub fn arrival(&self, now: Cycle) -> Cycle {
@@ -79,17 +79,17 @@ impl LinkEntry {
 
 /// The messages to the units that share a batch.
 #[derive(Clone, Debug)]
-pub struct Batch<P> {
+pub struct MessageBatch<P> {
     /// The messages. An empty batch has no allocation, so that its first message takes the slow path, which records the batch as filled.
-    messages: Vec<Sent<P>>,
+    messages: Vec<SentMessage<P>>,
     /// The allocation that `messages` takes for its first message.
-    spare: Vec<Sent<P>>,
+    spare: Vec<SentMessage<P>>,
 }
 
-impl<P> Batch<P> {
+impl<P> MessageBatch<P> {
     /// Moves all messages, in the order of sending, into `into`, which must be empty and whose allocation is reused.
     #[inline]
-    pub fn collect(&mut self, into: &mut Vec<Sent<P>>) {
+    pub fn collect(&mut self, into: &mut Vec<SentMessage<P>>) {
         debug_assert!(into.is_empty(), "messages are collected into a list that is not empty");
         self.spare = std::mem::replace(into, std::mem::take(&mut self.messages));
     }
@@ -101,7 +101,7 @@ impl<P> Batch<P> {
 pub struct Outbox<P, E> {
     routes: Arc<[Route]>,
     links: Slots<LinkEntry>,
-    batches: Slots<Batch<P>>,
+    batches: Slots<MessageBatch<P>>,
     batch_count: usize,
     /// Batches that are not empty, in the order of their first messages.
     filled: Vec<u16>,
@@ -118,7 +118,7 @@ impl<P: Copy, E> Outbox<P, E> {
         Self {
             routes,
             links,
-            batches: Slots::new(batches, Batch { messages: Vec::new(), spare: Vec::new() }),
+            batches: Slots::new(batches, MessageBatch { messages: Vec::new(), spare: Vec::new() }),
             batch_count: batches,
             filled: Vec::with_capacity(batches),
             events: Vec::new(),
@@ -151,9 +151,9 @@ impl<P: Copy, E> Outbox<P, E> {
         let batch = self.batches.get_mut(u32::from(entry.batch));
         // The two branches share no code after this point, so that the payload is copied once if the batch has spare capacity.
         if batch.messages.len() == batch.messages.capacity() {
-            grow_and_push(batch, &mut self.filled, entry.batch, Sent { link, at, payload: payload() });
+            grow_and_push(batch, &mut self.filled, entry.batch, SentMessage { link, at, payload: payload() });
         } else {
-            batch.messages.push(Sent { link, at, payload: payload() });
+            batch.messages.push(SentMessage { link, at, payload: payload() });
         }
     }
 
@@ -164,7 +164,7 @@ impl<P: Copy, E> Outbox<P, E> {
     }
 
     /// Returns the messages of one batch, in the order of sending, for callers that visit every batch; the caller empties the vector.
-    pub fn batch(&mut self, number: usize) -> &mut Vec<Sent<P>> {
+    pub fn batch(&mut self, number: usize) -> &mut Vec<SentMessage<P>> {
         debug_assert!(number < self.batch_count, "batch {number} of {}", self.batch_count);
         self.filled.clear();
         &mut self.batches.get_mut(number as u32).messages
@@ -173,7 +173,7 @@ impl<P: Copy, E> Outbox<P, E> {
     /// Returns the numbers of the batches that are not empty, and all batches. The caller [collects](Batch::collect) the batches and clears
     /// the list.
     #[inline]
-    pub fn filled_batches(&mut self) -> (&mut Vec<u16>, &mut Slots<Batch<P>>) {
+    pub fn filled_batches(&mut self) -> (&mut Vec<u16>, &mut Slots<MessageBatch<P>>) {
         (&mut self.filled, &mut self.batches)
     }
 
@@ -188,7 +188,7 @@ impl<P: Copy, E> Outbox<P, E> {
 // This path is rare and therefore not inlined; the hot path has one branch per message.
 #[cold]
 #[inline(never)]
-fn grow_and_push<P>(batch: &mut Batch<P>, filled: &mut Vec<u16>, number: u16, sent: Sent<P>) {
+fn grow_and_push<P>(batch: &mut MessageBatch<P>, filled: &mut Vec<u16>, number: u16, sent: SentMessage<P>) {
     if batch.messages.capacity() == 0 {
         filled.push(number);
         batch.messages = std::mem::take(&mut batch.spare);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_low_half_of_an_arrival_cycle_restores_the_full_cycle() {
-        let message = |at: u64| Sent { link: LinkId(0), at: at as u32, payload: () };
+        let message = |at: u64| SentMessage { link: LinkId(0), at: at as u32, payload: () };
         let now = Cycle(0x3_ffff_fff0);
         assert_eq!(message(0x4_0000_0005).arrival(now), Cycle(0x4_0000_0005));
         assert_eq!(message(0x3_ffff_ffe0).arrival(now), Cycle(0x3_ffff_ffe0));

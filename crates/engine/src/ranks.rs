@@ -17,7 +17,7 @@ use warpshard_state::{Reader, State, Writer};
 use warpshard_stats::{LateMessages, RankFacts};
 
 use super::checkpoint::SavedUnit;
-use super::outbox::{Event, Sent};
+use super::outbox::{Event, SentMessage};
 use super::placement::{ShardCost, assign_shards};
 use super::{Unit, Work};
 use crate::SetupError;
@@ -103,11 +103,11 @@ pub(super) struct EpochReport<E> {
 }
 
 /// Values of each unit at a cut.
-pub(super) type Values = Vec<(UnitId, Vec<u64>)>;
+pub(super) type UnitValues = Vec<(UnitId, Vec<u64>)>;
 
 /// The division of the machine over ranks: the connection to the other ranks and the rank of each unit.
 #[derive(Debug)]
-pub(super) struct Division {
+pub(super) struct RankDivision {
     pub(super) ranks: Box<dyn Ranks>,
     pub(super) rank_of: Vec<u16>,
     /// Encoded messages to the units of each rank; empty between two exchanges.
@@ -115,7 +115,7 @@ pub(super) struct Division {
     pub(super) facts: RankFacts,
 }
 
-impl Division {
+impl RankDivision {
     /// Divides the shards of a plan over the ranks: first by whole parts of the machine, then within each part so that every rank has its
     /// share, by cost, of each group of units that are stepped together. `part_of` and `group_of` are indexed by unit.
     pub(super) fn new(ranks: Box<dyn Ranks>, shards: &[ShardCost], shard_of: &[u32], part_of: &[u16], group_of: &[u8]) -> Self {
@@ -149,8 +149,8 @@ impl Division {
     }
 
     /// Adds the counter and task values of the units of all other ranks.
-    pub(super) fn gather(&mut self, own: &mut [Values; 2]) -> Result<(), String> {
-        for [counters, tasks] in self.exchange::<[Values; 2]>(own, &mut Vec::new())? {
+    pub(super) fn gather(&mut self, own: &mut [UnitValues; 2]) -> Result<(), String> {
+        for [counters, tasks] in self.exchange::<[UnitValues; 2]>(own, &mut Vec::new())? {
             own[0].extend(counters);
             own[1].extend(tasks);
         }
@@ -243,7 +243,7 @@ fn encode<T: Serialize>(value: &T) -> Vec<u8> {
 const MESSAGE_HEADER_BYTES: usize = 6;
 
 /// Appends the encoded messages to a unit of another rank.
-pub(super) fn write_messages<U: Unit>(unit: u16, messages: &[Sent<U::Payload>], out: &mut Vec<u8>) {
+pub(super) fn write_messages<U: Unit>(unit: u16, messages: &[SentMessage<U::Payload>], out: &mut Vec<u8>) {
     let start = out.len();
     let mut to = Writer::after(std::mem::take(out));
     to.raw(&unit.to_le_bytes());
@@ -258,9 +258,9 @@ pub(super) fn write_messages<U: Unit>(unit: u16, messages: &[Sent<U::Payload>], 
 /// `messages`.
 pub(super) fn read_messages<U: Unit>(
     mut bytes: &[u8],
-    messages: &mut Vec<Sent<U::Payload>>,
+    messages: &mut Vec<SentMessage<U::Payload>>,
     wanted: impl Fn(UnitId) -> bool,
-    mut take: impl FnMut(UnitId, &[Sent<U::Payload>]),
+    mut take: impl FnMut(UnitId, &[SentMessage<U::Payload>]),
 ) {
     while let Some((head, rest)) = bytes.split_first_chunk::<MESSAGE_HEADER_BYTES>() {
         let unit = UnitId(u16::from_le_bytes([head[0], head[1]]));
@@ -270,7 +270,7 @@ pub(super) fn read_messages<U: Unit>(
             let mut from = Reader::new(own);
             messages.clear();
             while !from.is_empty() {
-                match Sent::read(&mut from) {
+                match SentMessage::read(&mut from) {
                     Ok(message) => messages.push(message),
                     Err(error) => panic!("messages of another rank to {unit} cannot be read: {error}"),
                 }

@@ -30,9 +30,9 @@ pub struct RecordedEpoch {
     pub exchanging: u32,
     /// Nanoseconds in which the busiest worker neither stepped units nor exchanged messages: the coordinator and, with several workers, the
     /// barrier.
-    pub rest: u32,
+    pub waiting: u32,
     /// Nanoseconds from the end of the previous epoch to the end of this epoch.
-    pub took: u32,
+    pub elapsed: u32,
     /// Messages sent.
     pub messages: u32,
 }
@@ -58,10 +58,10 @@ impl Recording {
         let mut medians = first.clone();
         for (at, epoch) in medians.epochs.iter_mut().enumerate() {
             let of_all = |part: fn(&RecordedEpoch) -> u32| median(recordings.iter().map(|recording| part(&recording.epochs[at])).collect());
-            epoch.rest = of_all(|epoch| epoch.rest);
+            epoch.waiting = of_all(|epoch| epoch.waiting);
             epoch.stepping = of_all(|epoch| epoch.stepping);
             epoch.exchanging = of_all(|epoch| epoch.exchanging);
-            epoch.took = of_all(|epoch| epoch.took);
+            epoch.elapsed = of_all(|epoch| epoch.elapsed);
             // A recording can lack a unit without measurable time.
             epoch.units.retain_mut(|(unit, nanos)| {
                 let of_unit = recordings.iter().map(|recording| recording.epochs[at].nanos(*unit)).collect::<Option<Vec<u32>>>();
@@ -104,10 +104,10 @@ impl Recorder {
         if records == HostTimes::Nothing {
             return None;
         }
-        const READINGS: u32 = 1000;
+        const CLOCK_READINGS: u32 = 1000;
         let began = Instant::now();
-        (1..READINGS).for_each(|_| _ = Instant::now());
-        let clock = began.elapsed() / READINGS;
+        (1..CLOCK_READINGS).for_each(|_| _ = Instant::now());
+        let clock = began.elapsed() / CLOCK_READINGS;
         Some(Self { units: records == HostTimes::Units, epochs: Vec::new(), before: vec![0; units], mark: Instant::now(), clock })
     }
 
@@ -130,8 +130,8 @@ impl Recorder {
         let mut epoch = RecordedEpoch {
             stepping: nanos(stepping),
             exchanging: nanos(exchanging),
-            rest: nanos(took.saturating_sub(busiest)),
-            took: nanos(took),
+            waiting: nanos(took.saturating_sub(busiest)),
+            elapsed: nanos(took),
             messages: messages as u32,
             ..RecordedEpoch::default()
         };
@@ -159,8 +159,8 @@ impl Recorder {
 /// may preempt a thread in the middle of a batch. The threads run on different cores, since the system might otherwise schedule both on the
 /// same core.
 pub fn barrier_nanos() -> f64 {
-    const MEASURE: Duration = Duration::from_millis(50);
-    const ROUNDS: u32 = 200;
+    const MEASURE_TIME: Duration = Duration::from_millis(50);
+    const CROSSINGS_PER_BATCH: u32 = 200;
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     let began = Instant::now();
     let parties = EpochBarrier::new(vec![(), ()], (0u32, began, Duration::MAX), WaitPolicy::for_threads(2, cores.len()));
@@ -169,10 +169,10 @@ pub fn barrier_nanos() -> f64 {
             if let Some(core) = core {
                 core_affinity::set_for_current(core);
             }
-            while party.both().1.1 - began < MEASURE {
+            while party.local_and_shared().1.1 - began < MEASURE_TIME {
                 let waited = party.wait(|(rounds, mark, least), _| {
                     *rounds += 1;
-                    if rounds.is_multiple_of(ROUNDS) {
+                    if rounds.is_multiple_of(CROSSINGS_PER_BATCH) {
                         let now = Instant::now();
                         *least = (*least).min(now - std::mem::replace(mark, now));
                     }
@@ -185,7 +185,7 @@ pub fn barrier_nanos() -> f64 {
         let threads: Vec<_> = parties.into_iter().zip(own).map(|(party, core)| scope.spawn(move || run(party, core))).collect();
         threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).next()
     });
-    left.map_or(f64::NAN, |(_, (.., least))| least.as_nanos() as f64 / f64::from(ROUNDS) / 2.0)
+    left.map_or(f64::NAN, |(_, (.., least))| least.as_nanos() as f64 / f64::from(CROSSINGS_PER_BATCH) / 2.0)
 }
 
 #[cfg(test)]
@@ -194,7 +194,7 @@ mod tests {
 
     fn recording(nanos: [u32; 2], took: u32) -> Recording {
         let units = (0..).map(UnitId).zip(nanos).filter(|(_, nanos)| *nanos > 0).collect();
-        Recording { epochs: vec![RecordedEpoch { units, took, ..RecordedEpoch::default() }], traffic: Vec::new() }
+        Recording { epochs: vec![RecordedEpoch { units, elapsed: took, ..RecordedEpoch::default() }], traffic: Vec::new() }
     }
 
     #[test]

@@ -47,12 +47,12 @@ const MAX_LOOKAHEAD_CYCLES: u64 = 4096;
 /// If a link has no latency, or a loop of links is shorter than one reference cycle per link. The message names the link or the loop.
 pub fn retime<U: Unit>(plan: &Plan<U>) -> Result<Retiming, SetupError> {
     let period = plan.reference.period;
-    let fixed: Vec<Edge> = plan
+    let fixed: Vec<LinkEdge> = plan
         .links
         .iter()
         .enumerate()
         .filter_map(|(id, link)| match link.latency {
-            Latency::Fixed(latency) => Some(Edge { id, from: link.from.index(), to: link.to.index(), latency: latency.0 }),
+            Latency::Fixed(latency) => Some(LinkEdge { id, from: link.from.index(), to: link.to.index(), latency: latency.0 }),
             Latency::Slack => None,
         })
         .collect();
@@ -94,7 +94,7 @@ pub fn retime<U: Unit>(plan: &Plan<U>) -> Result<Retiming, SetupError> {
     Ok(Retiming { lookahead: low, offsets: best, latencies, limit })
 }
 
-struct Edge {
+struct LinkEdge {
     id: usize,
     from: usize,
     to: usize,
@@ -102,7 +102,7 @@ struct Edge {
 }
 
 /// Returns the least offsets with `latency + offset(to) - offset(from) >= lookahead` on every edge, or the loop that makes them impossible.
-fn potentials(units: usize, edges: &[Edge], lookahead: u64) -> Result<Vec<u64>, Vec<usize>> {
+fn potentials(units: usize, edges: &[LinkEdge], lookahead: u64) -> Result<Vec<u64>, Vec<usize>> {
     let mut offset = vec![0u64; units];
     let mut raised_by: Vec<Option<usize>> = vec![None; units];
     for _ in 0..=units {
@@ -127,7 +127,7 @@ fn potentials(units: usize, edges: &[Edge], lookahead: u64) -> Result<Vec<u64>, 
 }
 
 /// Returns the links of a loop in which each unit was last raised by its predecessor, if there is such a loop.
-fn raising_loop(edges: &[Edge], raised_by: &[Option<usize>]) -> Option<Vec<usize>> {
+fn raising_loop(edges: &[LinkEdge], raised_by: &[Option<usize>]) -> Option<Vec<usize>> {
     // The first walk that reached each unit, counted from 1.
     let mut walked = vec![0; raised_by.len()];
     for start in 0..raised_by.len() {
@@ -147,7 +147,7 @@ fn raising_loop(edges: &[Edge], raised_by: &[Option<usize>]) -> Option<Vec<usize
 }
 
 /// Follows the edges that raised `first` and its predecessors; returns the links if they lead back to `first`.
-fn loop_through(first: usize, edges: &[Edge], raised_by: &[Option<usize>]) -> Option<Vec<usize>> {
+fn loop_through(first: usize, edges: &[LinkEdge], raised_by: &[Option<usize>]) -> Option<Vec<usize>> {
     let mut links = Vec::new();
     let mut unit = first;
     loop {

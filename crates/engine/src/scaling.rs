@@ -23,8 +23,8 @@ pub enum Scaling {
 }
 
 /// Minimum host time and epochs for measuring a number of workers. Time slices of an operating system are 3 to 10 ms.
-const WINDOW: Duration = Duration::from_millis(20);
-const WINDOW_EPOCHS: u64 = 8;
+const MIN_WINDOW_TIME: Duration = Duration::from_millis(20);
+const MIN_WINDOW_EPOCHS: u64 = 8;
 /// First epochs of a window that do not count, since the state of moved units is still in another core's cache.
 const WARMUP_EPOCHS: u64 = 2;
 /// Factor of the step cost above which a trial fails before the end of its window.
@@ -74,20 +74,20 @@ pub(super) struct ActiveWorkers {
     needs_confirmation: bool,
     /// Host nanoseconds per step with the number of workers that is not on trial.
     reference: Option<f64>,
-    window: Window,
-    fewer: Retry,
-    more: Retry,
-    busy_trial: Retry,
+    window: MeasurementWindow,
+    fewer_backoff: TrialBackoff,
+    more_backoff: TrialBackoff,
+    busy_backoff: TrialBackoff,
     random: u64,
     /// Worker seconds used so far, and the host time up to which they are counted.
-    used: f64,
-    until: Duration,
+    worker_seconds: f64,
+    counted_until: Duration,
     changes: u64,
 }
 
 /// A series of epochs with the same number of workers.
 #[derive(Debug, Default)]
-struct Window {
+struct MeasurementWindow {
     epochs: u64,
     began: Duration,
     busy: Duration,
@@ -96,24 +96,24 @@ struct Window {
 
 /// The earliest time of the next trial, with backoff.
 #[derive(Debug)]
-struct Retry {
+struct TrialBackoff {
     at: Duration,
     wait: Duration,
     bounds: (Duration, Duration),
     factor: u32,
 }
 
-impl Retry {
+impl TrialBackoff {
     fn new(bounds: (Duration, Duration), factor: u32, first: Duration) -> Self {
         Self { at: first, wait: bounds.0, bounds, factor }
     }
 
-    fn failed(&mut self, now: Duration) {
+    fn record_failure(&mut self, now: Duration) {
         self.at = now + self.wait;
         self.wait = (self.wait * self.factor).min(self.bounds.1);
     }
 
-    fn succeeded(&mut self, now: Duration) {
+    fn record_success(&mut self, now: Duration) {
         self.wait = (self.wait / self.factor).max(self.bounds.0);
         self.at = now;
     }
@@ -142,17 +142,17 @@ impl ActiveWorkers {
             may_end_early: false,
             needs_confirmation: false,
             reference: None,
-            window: Window::default(),
-            fewer: Retry::new(FEWER_RETRY_DELAY, 2, Duration::ZERO),
-            more: Retry::new(MORE_RETRY_DELAY, 2, Duration::ZERO),
-            busy_trial: Retry::new(BUSY_TRIAL_DELAY, 4, BUSY_TRIAL_DELAY.0),
+            window: MeasurementWindow::default(),
+            fewer_backoff: TrialBackoff::new(FEWER_RETRY_DELAY, 2, Duration::ZERO),
+            more_backoff: TrialBackoff::new(MORE_RETRY_DELAY, 2, Duration::ZERO),
+            busy_backoff: TrialBackoff::new(BUSY_TRIAL_DELAY, 4, BUSY_TRIAL_DELAY.0),
             random: match scaling {
                 Scaling::Random(seed) => seed,
                 Scaling::Fixed | Scaling::Adaptive => 0,
             },
             scaling,
-            used: 0.0,
-            until: Duration::ZERO,
+            worker_seconds: 0.0,
+            counted_until: Duration::ZERO,
             changes: 0,
         }
     }
@@ -169,7 +169,7 @@ impl ActiveWorkers {
 
     /// Returns the mean number of active workers until `end`, and the number of changes.
     pub(super) fn history(&self, end: Duration) -> (f64, u64) {
-        let used = self.used + self.count() as f64 * (end.saturating_sub(self.until)).as_secs_f64();
+        let used = self.worker_seconds + self.count() as f64 * (end.saturating_sub(self.counted_until)).as_secs_f64();
         let mean = if end.is_zero() { self.count() as f64 } else { used / end.as_secs_f64() };
         (mean, self.changes)
     }
@@ -199,7 +199,7 @@ impl ActiveWorkers {
         let window = &mut self.window;
         window.epochs += 1;
         if window.epochs <= WARMUP_EPOCHS {
-            *window = Window { epochs: window.epochs, began: epoch.now, busy: epoch.busy, steps: 0 };
+            *window = MeasurementWindow { epochs: window.epochs, began: epoch.now, busy: epoch.busy, steps: 0 };
             return;
         }
         window.steps += epoch.steps;
@@ -210,22 +210,22 @@ impl ActiveWorkers {
             && early
             && cost > FAILED_TRIAL_RATIO * reference
         {
-            self.decide(from, false, cost, epoch.now);
+            self.end_trial(from, false, cost, epoch.now);
             return;
         }
-        if elapsed < WINDOW || epochs < WINDOW_EPOCHS || window.steps == 0 {
+        if elapsed < MIN_WINDOW_TIME || epochs < MIN_WINDOW_EPOCHS || window.steps == 0 {
             return;
         }
         let busy = epoch.busy.saturating_sub(window.busy).as_secs_f64() / (elapsed.as_secs_f64() * self.count() as f64);
         match (self.tried_from, self.reference) {
             (Some(from), Some(reference)) => {
                 let below = if self.level > from { MORE_WORKERS_MAX_COST } else { FEWER_WORKERS_MAX_COST };
-                self.decide(from, cost < below * reference, cost, epoch.now);
+                self.end_trial(from, cost < below * reference, cost, epoch.now);
             }
             _ => {
                 // The average halves the weight of older windows and limits the effect of one disturbed window.
                 self.reference = Some(self.reference.map_or(cost, |reference| (reference + cost) / 2.0));
-                self.window = Window { epochs: WARMUP_EPOCHS, began: epoch.now, busy: epoch.busy, steps: 0 };
+                self.window = MeasurementWindow { epochs: WARMUP_EPOCHS, began: epoch.now, busy: epoch.busy, steps: 0 };
                 self.try_another(busy, epoch.now);
             }
         }
@@ -233,14 +233,14 @@ impl ActiveWorkers {
 
     /// Begins a trial if one is due.
     fn try_another(&mut self, busy: f64, now: Duration) {
-        let prompted = busy < LOW_UTILISATION && now >= self.fewer.at;
+        let prompted = busy < LOW_UTILISATION && now >= self.fewer_backoff.at;
         let to = if self.needs_confirmation {
             self.level - 1
-        } else if self.level > 0 && (prompted || now >= self.busy_trial.at) {
+        } else if self.level > 0 && (prompted || now >= self.busy_backoff.at) {
             // A disturbed run is also disturbed during its trial and needs the whole window.
             self.may_end_early = !prompted;
             self.level - 1
-        } else if self.level + 1 < self.levels.len() && now >= self.more.at {
+        } else if self.level + 1 < self.levels.len() && now >= self.more_backoff.at {
             self.may_end_early = true;
             self.level + 1
         } else {
@@ -251,7 +251,7 @@ impl ActiveWorkers {
     }
 
     /// Ends the trial that began at level `from`; keeps the present level if `pays` is true.
-    fn decide(&mut self, from: usize, pays: bool, cost: f64, now: Duration) {
+    fn end_trial(&mut self, from: usize, pays: bool, cost: f64, now: Duration) {
         self.tried_from = None;
         let fewer = self.level < from;
         let clearly = self.reference.is_some_and(|reference| cost < CLEAR_SUCCESS_MAX_COST * reference);
@@ -265,25 +265,26 @@ impl ActiveWorkers {
         if pays {
             self.reference = Some(cost);
             self.window.epochs = 0;
-            let (tried, back) = if fewer { (&mut self.fewer, &mut self.more) } else { (&mut self.more, &mut self.fewer) };
-            tried.succeeded(now);
-            back.failed(now);
+            let (tried, back) =
+                if fewer { (&mut self.fewer_backoff, &mut self.more_backoff) } else { (&mut self.more_backoff, &mut self.fewer_backoff) };
+            tried.record_success(now);
+            back.record_failure(now);
         } else {
             match (fewer, self.may_end_early) {
-                (true, true) => self.busy_trial.failed(now),
-                (true, false) => self.fewer.failed(now),
-                (false, _) => self.more.failed(now),
+                (true, true) => self.busy_backoff.record_failure(now),
+                (true, false) => self.fewer_backoff.record_failure(now),
+                (false, _) => self.more_backoff.record_failure(now),
             }
             self.change(from, now);
         }
     }
 
     fn change(&mut self, level: usize, now: Duration) {
-        self.used += self.count() as f64 * now.saturating_sub(self.until).as_secs_f64();
-        self.until = now;
+        self.worker_seconds += self.count() as f64 * now.saturating_sub(self.counted_until).as_secs_f64();
+        self.counted_until = now;
         self.changes += 1;
         self.level = level;
-        self.window = Window::default();
+        self.window = MeasurementWindow::default();
     }
 }
 

@@ -12,7 +12,7 @@ use super::plan::PlannedLink;
 
 /// The next action of every worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum WorkerStep {
     /// Step units to the bounds.
     Run,
     /// Deliver messages, so that units can move to other workers.
@@ -38,7 +38,7 @@ pub enum StopReason {
 
 /// A unit and its schedule, owned by a worker.
 #[derive(Debug)]
-pub(super) struct Slot<U> {
+pub(super) struct UnitSlot<U> {
     pub(super) id: UnitId,
     pub(super) unit: U,
     /// Index into the bounds of the epoch: units of equal clock, offset and group have equal bounds.
@@ -77,8 +77,8 @@ impl TimeClass {
 pub(super) type Decisions<U> = Vec<(UnitId, <U as Unit>::Decision)>;
 
 /// State that all workers read in an epoch. `C` is the coordinator's private state, which workers do not access.
-pub(super) struct Shared<U: Unit, C> {
-    pub(super) step: Step,
+pub(super) struct SharedState<U: Unit, C> {
+    pub(super) step: WorkerStep,
     pub(super) epoch: u64,
     /// Cycle that the units of each class have reached.
     pub(super) presents: Vec<Cycle>,
@@ -89,7 +89,7 @@ pub(super) struct Shared<U: Unit, C> {
     /// Number of workers that take part in this epoch: the first `active` workers. The other workers are retired and hold no units.
     pub(super) active: usize,
     /// Handles for stealing units from each worker.
-    pub(super) stealers: Vec<Stealer<Slot<U>>>,
+    pub(super) stealers: Vec<Stealer<UnitSlot<U>>>,
     /// True if the host time of single units is measured in this epoch.
     pub(super) measured: bool,
     /// True if workers visit their units from the last to the first. This holds in every other round, so that units whose state is still in
@@ -118,7 +118,7 @@ pub(super) struct Shared<U: Unit, C> {
     pub(super) coordinator: Mutex<C>,
 }
 
-impl<U: Unit, C> Shared<U, C> {
+impl<U: Unit, C> SharedState<U, C> {
     /// Returns the coordinator's state without locking.
     pub(super) fn coordinator(&mut self) -> &mut C {
         self.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner)

@@ -17,11 +17,11 @@ use super::log::MessageLog;
 use super::outbox::{Outbox, Route};
 use super::placement::{LONG_UNIT_COST, ShardCost, assign_shards};
 use super::plan::Plan;
-use super::ranks::{Division, Ranks, share};
+use super::ranks::{RankDivision, Ranks, share};
 use super::record::{HostTimes, Recorder, Recording};
 use super::retime::{Retiming, retime};
 use super::scaling::{ActiveWorkers, Scaling};
-use super::shared::{Shared, Slot, Step, StopReason, TimeClass};
+use super::shared::{SharedState, StopReason, TimeClass, UnitSlot, WorkerStep};
 use super::unit_groups::UnitGroups;
 use super::worker::Worker;
 
@@ -73,7 +73,7 @@ impl Default for Settings {
 
 /// The result of a finished run.
 #[derive(Debug)]
-pub struct Finished<U: Unit, D> {
+pub struct EngineResult<U: Unit, D> {
     /// The units, settled at the last cut, indexed by identifier.
     pub units: Vec<U>,
     /// Reference cycle of the last cut.
@@ -150,7 +150,7 @@ pub enum EngineError {
 ///
 /// # Errors
 /// See [`EngineError`].
-pub fn run<U: Unit, D: Director<U>>(plan: Plan<U>, director: D, settings: &Settings) -> Result<Finished<U, D>, EngineError> {
+pub fn run<U: Unit, D: Director<U>>(plan: Plan<U>, director: D, settings: &Settings) -> Result<EngineResult<U, D>, EngineError> {
     run_in_ranks(plan, director, settings, None, Checkpoints::default())
 }
 
@@ -166,7 +166,7 @@ pub fn run_in_ranks<U: Unit, D: Director<U>>(
     settings: &Settings,
     mut ranks: Option<Box<dyn Ranks>>,
     checkpoints: Checkpoints,
-) -> Result<Finished<U, D>, EngineError> {
+) -> Result<EngineResult<U, D>, EngineError> {
     let retiming = retime(&plan).map_err(|why| EngineError::Plan(why.to_string()))?;
     let epoch_cycles = settings.epoch.unwrap_or(retiming.lookahead);
     if epoch_cycles == 0 || settings.threads == 0 {
@@ -193,7 +193,8 @@ pub fn run_in_ranks<U: Unit, D: Director<U>>(
     let halves = if settings.epoch.is_none() { UnitGroups::in_halves(&plan, &retiming, workers) } else { None };
     let turns = halves.unwrap_or_else(|| UnitGroups::together(plan.units.len(), epoch_cycles));
     let resumes = checkpoints.resume.is_some();
-    let whole = || Parties::new(plan, director, &retiming, &turns, settings, ranks, checkpoints)?.run(&retiming, &turns, settings.pin);
+    let whole =
+        || WorkerParties::new(plan, director, &retiming, &turns, settings, ranks, checkpoints)?.run(&retiming, &turns, settings.pin);
     if !resumes {
         return whole();
     }
@@ -210,11 +211,11 @@ pub fn run_in_ranks<U: Unit, D: Director<U>>(
 /// The workers and the shared state, returned by the last worker that leaves the barrier.
 type FinalState<U, D> = (Vec<Worker<U>>, CoordinatedState<U, D>);
 
-struct Parties<U: Unit, D: Send> {
+struct WorkerParties<U: Unit, D: Send> {
     parties: Vec<Party<Worker<U>, CoordinatedState<U, D>>>,
 }
 
-impl<U: Unit, D: Director<U>> Parties<U, D> {
+impl<U: Unit, D: Director<U>> WorkerParties<U, D> {
     /// # Errors
     /// If the initial state does not fit the plan.
     fn new(
@@ -261,7 +262,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
         }
         let shard_of: Vec<u32> = plan.units.iter().map(|unit| unit.shard).collect();
         let part_of: Vec<u16> = plan.units.iter().map(|unit| unit.part).collect();
-        let division = ranks.map(|ranks| Division::new(ranks, &costs, &shard_of, &part_of, &turns.group_of));
+        let division = ranks.map(|ranks| RankDivision::new(ranks, &costs, &shard_of, &part_of, &turns.group_of));
         if let Some(division) = &division {
             // Units of other ranks cost no host time here.
             let elsewhere = (0..shard_of.len()).filter(|unit| !division.owns(*unit));
@@ -315,7 +316,8 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             }
             let class = class as u16;
             let long = planned.cost >= LONG_UNIT_COST;
-            let slot = Slot { id: UnitId(index as u16), unit: planned.unit, class, long, next, nanos: 0, decayed_nanos: 0, taken: false };
+            let slot =
+                UnitSlot { id: UnitId(index as u16), unit: planned.unit, class, long, next, nanos: 0, decayed_nanos: 0, taken: false };
             workers[usize::from(worker_of_shard[shard_of[index] as usize])].work.push(slot);
         }
 
@@ -341,7 +343,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             events: Vec::new(),
             delayed: Vec::new(),
             stop_at: None,
-            ending: None,
+            end_reason: None,
             idle_cuts: 0,
             epochs: 0,
             cuts: 0,
@@ -350,7 +352,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             placements: vec![Vec::new(); threads + 1],
             worker_of_shard,
             division,
-            elsewhere,
+            remote_units: elsewhere,
             recorder: Recorder::new(settings.record, units),
             shard_costs: costs,
             workers: ActiveWorkers::new(settings.scaling, threads),
@@ -371,8 +373,8 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             }
             worker.index_slots(&classes, &worker_of);
         }
-        let mut shared = Shared {
-            step: if starts_with_cut { Step::Settle } else { Step::Run },
+        let mut shared = SharedState {
+            step: if starts_with_cut { WorkerStep::Settle } else { WorkerStep::Run },
             epoch: 1,
             presents: vec![Cycle(0); classes.len()],
             bounds: vec![Cycle(0); classes.len()],
@@ -403,7 +405,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
         Ok(Self { parties: EpochBarrier::new(workers, shared, WaitPolicy::for_threads(threads, cores)).into_iter().collect() })
     }
 
-    fn run(self, retiming: &Retiming, turns: &UnitGroups, pin: bool) -> Result<Finished<U, D>, EngineError> {
+    fn run(self, retiming: &Retiming, turns: &UnitGroups, pin: bool) -> Result<EngineResult<U, D>, EngineError> {
         let started = Instant::now();
         let cores = if pin { core_affinity::get_core_ids().unwrap_or_default() } else { Vec::new() };
         let core = |index: usize| if cores.is_empty() { None } else { Some(cores[index % cores.len()]) };
@@ -421,12 +423,12 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
                             if let Some(core) = core {
                                 core_affinity::set_for_current(core);
                             }
-                            work(party)
+                            run_worker(party)
                         })
                         .expect("the host can start a thread")
                 })
                 .collect();
-            let own = own.map(|(_, party)| catch_unwind(AssertUnwindSafe(|| work(party))));
+            let own = own.map(|(_, party)| catch_unwind(AssertUnwindSafe(|| run_worker(party))));
             own.into_iter().chain(handles.into_iter().map(std::thread::ScopedJoinHandle::join)).collect()
         });
         let mut left = None;
@@ -455,16 +457,16 @@ fn resume_from<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, sav
     set_bounds(shared);
 }
 
-fn work<U: Unit, D: Director<U>>(mut party: Party<Worker<U>, CoordinatedState<U, D>>) -> Option<FinalState<U, D>> {
+fn run_worker<U: Unit, D: Director<U>>(mut party: Party<Worker<U>, CoordinatedState<U, D>>) -> Option<FinalState<U, D>> {
     let mut mark = Instant::now();
     loop {
-        let (worker, shared) = party.both();
+        let (worker, shared) = party.local_and_shared();
         match shared.step {
-            Step::Run => worker.run(shared),
-            Step::Deliver => worker.receive(shared),
-            Step::Settle => worker.settle(shared),
-            Step::CollectWaitReasons => worker.collect_wait_reasons(),
-            Step::Stop => return party.finish(),
+            WorkerStep::Run => worker.run(shared),
+            WorkerStep::Deliver => worker.receive(shared),
+            WorkerStep::Settle => worker.settle(shared),
+            WorkerStep::CollectWaitReasons => worker.collect_wait_reasons(),
+            WorkerStep::Stop => return party.finish(),
         }
         let arrived = Instant::now();
         worker.report.busy_nanos += (arrived - mark).as_nanos() as u64;
@@ -479,7 +481,7 @@ fn work<U: Unit, D: Director<U>>(mut party: Party<Worker<U>, CoordinatedState<U,
         let worker = party.local();
         worker.sleeps = sleeps;
         if role != Role::Retired {
-            worker.waited += mark - arrived;
+            worker.wait_time += mark - arrived;
         }
     }
 }
@@ -495,9 +497,9 @@ fn finish<U: Unit, D>(
     retiming: &Retiming,
     turns: &UnitGroups,
     elapsed: Duration,
-) -> Result<Finished<U, D>, EngineError> {
+) -> Result<EngineResult<U, D>, EngineError> {
     let coordinator = shared.coordinator.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let reason = match coordinator.ending {
+    let reason = match coordinator.end_reason {
         Some(EndReason::Cut(reason)) => reason,
         Some(EndReason::Deadlock(report)) => return Err(EngineError::Deadlock(report)),
         Some(EndReason::Failure(failure)) => return Err(EngineError::Failure(failure)),
@@ -529,7 +531,7 @@ fn finish<U: Unit, D>(
         let shards: std::collections::BTreeSet<u32> = held.iter().map(|slot| coordinator.shard_of[slot.id.index()]).collect();
         host.workers.push(WorkerFacts {
             busy_seconds: worker.report.busy_nanos as f64 / 1e9,
-            wait_seconds: worker.waited.as_secs_f64(),
+            wait_seconds: worker.wait_time.as_secs_f64(),
             sleeps: worker.sleeps,
             shards: shards.len() as u32,
             taken: worker.taken,
@@ -550,12 +552,12 @@ fn finish<U: Unit, D>(
     let nanos: Vec<u64> = slots.iter().map(|slot| slot.decayed_nanos + slot.nanos).collect();
     let all = nanos.iter().sum::<u64>().max(1);
     host.unit_share = nanos.iter().map(|&nanos| nanos as f64 / all as f64).collect();
-    let mut owned = vec![true; slots.len() + coordinator.elsewhere.len()];
-    coordinator.elsewhere.iter().for_each(|(unit, _)| owned[unit.index()] = false);
-    let mut units: Vec<(UnitId, U)> = slots.into_iter().map(|slot| (slot.id, slot.unit)).chain(coordinator.elsewhere).collect();
+    let mut owned = vec![true; slots.len() + coordinator.remote_units.len()];
+    coordinator.remote_units.iter().for_each(|(unit, _)| owned[unit.index()] = false);
+    let mut units: Vec<(UnitId, U)> = slots.into_iter().map(|slot| (slot.id, slot.unit)).chain(coordinator.remote_units).collect();
     units.sort_by_key(|(id, _)| *id);
     let units = units.into_iter().map(|(_, unit)| unit).collect();
     host.ranks = coordinator.division.as_ref().map(|division| division.facts);
     let ranks = coordinator.division.map(|division| division.ranks);
-    Ok(Finished { units, at: shared.last_cut, reason, director: coordinator.director, log, late, host, recording, ranks, owned })
+    Ok(EngineResult { units, at: shared.last_cut, reason, director: coordinator.director, log, late, host, recording, ranks, owned })
 }

@@ -9,7 +9,7 @@ use warpshard_base::{Cycle, LinkId};
 use warpshard_state::State;
 use warpshard_stats::CounterVisitor;
 
-use super::outbox::{Outbox, Sent};
+use super::outbox::{Outbox, SentMessage};
 
 /// A part of the machine that one worker steps alone.
 ///
@@ -37,7 +37,7 @@ pub trait Unit: State + Send + 'static {
     /// Accepts several messages as [`Unit::deliver`] does, each at the cycle that `arrival` returns. A type with several kinds of units can
     /// override it to test the kind once for all messages.
     #[inline(always)]
-    fn deliver_all(&mut self, messages: &[Sent<Self::Payload>], mut arrival: impl FnMut(&Sent<Self::Payload>) -> Cycle) {
+    fn deliver_all(&mut self, messages: &[SentMessage<Self::Payload>], mut arrival: impl FnMut(&SentMessage<Self::Payload>) -> Cycle) {
         for sent in messages {
             let at = arrival(sent);
             self.deliver(sent.link, at, &sent.payload);

@@ -12,36 +12,36 @@ use warpshard_sync::{Receiver, Sender, WorkOwner};
 
 use super::Unit;
 use super::agenda::Agenda;
-use super::log::{Logged, MessageLog};
-use super::outbox::{Event, Outbox, Sent};
+use super::log::{LoggedMessage, MessageLog};
+use super::outbox::{Event, Outbox, SentMessage};
 use super::placement::{MIN_OFFERED_UNITS, units_left_to_owner};
 use super::ranks::{read_messages, write_messages};
-use super::shared::{Shared, Slot, TimeClass};
+use super::shared::{SharedState, TimeClass, UnitSlot};
 
 /// Initial capacity of lists of counter values; most units have fewer counters.
 const TYPICAL_COUNTERS: usize = 128;
 
 /// Marks a unit that another rank steps; used instead of the number of a worker.
-pub(super) const REMOTE: u16 = u16::MAX;
+pub(super) const REMOTE_WORKER: u16 = u16::MAX;
 
 /// The messages from one worker to one unit in an epoch.
-type Messages<U> = Vec<Sent<<U as Unit>::Payload>>;
+type Messages<U> = Vec<SentMessage<<U as Unit>::Payload>>;
 
 /// The messages from one worker to the units of another worker in an epoch.
-pub(super) struct Transfer<U: Unit> {
+pub(super) struct WorkerTransfer<U: Unit> {
     /// The messages to each unit, indexed by the receiver's slots.
     messages: Vec<Messages<U>>,
     /// Slots of the units that have messages.
     filled: Vec<u32>,
 }
 
-impl<U: Unit> Default for Transfer<U> {
+impl<U: Unit> Default for WorkerTransfer<U> {
     fn default() -> Self {
         Self { messages: Vec::new(), filled: Vec::new() }
     }
 }
 
-/// The worker that owns a unit, and the unit's slot in that worker; for a unit of another rank, [`REMOTE`] and the rank.
+/// The worker that owns a unit, and the unit's slot in that worker; for a unit of another rank, [`REMOTE_WORKER`] and the rank.
 #[derive(Clone, Copy, Debug, Default)]
 struct Assignment {
     worker: u16,
@@ -52,7 +52,7 @@ struct Assignment {
 /// line comes from another core.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub(super) struct Report {
+pub(super) struct WorkerReport {
     /// Messages sent.
     pub(super) sent: u64,
     /// Earliest next event, in global ticks, of the units that the worker stepped and of its own units that no worker stepped.
@@ -69,9 +69,9 @@ pub(super) struct Report {
     pub(super) weighed_units: [u32; 2],
 }
 
-const _: () = assert!(size_of::<Report>() == 64);
+const _: () = assert!(size_of::<WorkerReport>() == 64);
 
-impl Default for Report {
+impl Default for WorkerReport {
     fn default() -> Self {
         Self { sent: 0, next: Tick::NEVER, busy_nanos: 0, due: 0, has_events: false, load: [0; 2], weighed_units: [0; 2] }
     }
@@ -80,7 +80,7 @@ impl Default for Report {
 /// A worker's share of the machine and its report to the coordinator.
 pub(super) struct Worker<U: Unit> {
     index: usize,
-    pub(super) work: WorkOwner<Slot<U>>,
+    pub(super) work: WorkOwner<UnitSlot<U>>,
     agenda: Agenda,
     /// Slots of the units that were due in the last epoch; the work list has their next events, the agenda does not.
     due: Vec<u32>,
@@ -101,8 +101,8 @@ pub(super) struct Worker<U: Unit> {
     /// Decoded messages of another rank to one unit.
     received: Messages<U>,
     /// Mailboxes to and from each worker, each for one transfer at a time.
-    senders: Vec<Sender<Transfer<U>>>,
-    receivers: Vec<Receiver<Transfer<U>>>,
+    senders: Vec<Sender<WorkerTransfer<U>>>,
+    receivers: Vec<Receiver<WorkerTransfer<U>>>,
     pub(super) log: Option<MessageLog<U::Payload>>,
     /// Host time of delivering and sending messages in the last measured epoch.
     pub(super) exchanging: Duration,
@@ -110,7 +110,7 @@ pub(super) struct Worker<U: Unit> {
     pub(super) stepping: Duration,
     /// Messages on each link; empty if they are not counted.
     pub(super) traffic: Vec<u64>,
-    pub(super) report: Report,
+    pub(super) report: WorkerReport,
     pub(super) events: Vec<Event<U::Event>>,
     /// Total number of sent messages.
     pub(super) messages: u64,
@@ -122,7 +122,7 @@ pub(super) struct Worker<U: Unit> {
     pub(super) tasks: Vec<(UnitId, Vec<u64>)>,
     pub(super) waiting: Vec<(UnitId, Vec<String>)>,
     pub(super) late: LateMessages,
-    pub(super) waited: Duration,
+    pub(super) wait_time: Duration,
     /// Number of waits at the barrier in which the thread slept.
     pub(super) sleeps: u64,
     /// Mean host nanoseconds per step in the last measured epoch.
@@ -134,10 +134,10 @@ impl<U: Unit> Worker<U> {
     pub(super) fn new(
         index: usize,
         units: usize,
-        work: WorkOwner<Slot<U>>,
+        work: WorkOwner<UnitSlot<U>>,
         outbox: Outbox<U::Payload, U::Event>,
-        senders: Vec<Sender<Transfer<U>>>,
-        receivers: Vec<Receiver<Transfer<U>>>,
+        senders: Vec<Sender<WorkerTransfer<U>>>,
+        receivers: Vec<Receiver<WorkerTransfer<U>>>,
         log: bool,
     ) -> Self {
         Self {
@@ -160,7 +160,7 @@ impl<U: Unit> Worker<U> {
             exchanging: Duration::ZERO,
             stepping: Duration::ZERO,
             traffic: Vec::new(),
-            report: Report::default(),
+            report: WorkerReport::default(),
             events: Vec::new(),
             messages: 0,
             taken: 0,
@@ -168,7 +168,7 @@ impl<U: Unit> Worker<U> {
             tasks: Vec::new(),
             waiting: Vec::new(),
             late: LateMessages::default(),
-            waited: Duration::ZERO,
+            wait_time: Duration::ZERO,
             sleeps: 0,
             step_nanos: 0,
         }
@@ -199,7 +199,7 @@ impl<U: Unit> Worker<U> {
         self.agenda.reset(entries.into_iter());
         self.owned.fill(0);
         for (unit, (assignment, &worker)) in self.assignments.iter_mut().zip(worker_of).enumerate() {
-            if worker == REMOTE {
+            if worker == REMOTE_WORKER {
                 *assignment = Assignment { worker, slot_index: self.rank_of[unit] };
                 continue;
             }
@@ -210,7 +210,7 @@ impl<U: Unit> Worker<U> {
     }
 
     /// Closes the offer of the worker's units, and enters the next events of stepped units into the agenda.
-    fn close_offer<C>(&mut self, shared: &Shared<U, C>) {
+    fn close_offer<C>(&mut self, shared: &SharedState<U, C>) {
         self.work.close();
         for slot_index in self.due.drain(..) {
             let slot = self.work.get_mut(slot_index as usize);
@@ -219,12 +219,12 @@ impl<U: Unit> Worker<U> {
     }
 
     /// Delivers the messages of the previous epoch.
-    pub(super) fn receive<C>(&mut self, shared: &Shared<U, C>) {
+    pub(super) fn receive<C>(&mut self, shared: &SharedState<U, C>) {
         self.close_offer(shared);
         let Self { work, agenda, receivers, log, late, .. } = self;
         for receiver in receivers {
             receiver.empty(shared.epoch, |transfer| {
-                let Some(Transfer { messages, filled }) = transfer.first_mut() else { return };
+                let Some(WorkerTransfer { messages, filled }) = transfer.first_mut() else { return };
                 for slot_index in filled.drain(..).map(|slot_index| slot_index as usize) {
                     let to_unit = &mut messages[slot_index];
                     let slot = work.get_mut(slot_index);
@@ -255,7 +255,7 @@ impl<U: Unit> Worker<U> {
     }
 
     /// Applies the decisions that take effect at the beginning of this epoch to the worker's units.
-    fn apply<C>(&mut self, shared: &Shared<U, C>) {
+    fn apply<C>(&mut self, shared: &SharedState<U, C>) {
         for (unit, decision) in &shared.decisions {
             let slot_index = self.slot_index[unit.index()];
             if slot_index != u32::MAX {
@@ -268,7 +268,7 @@ impl<U: Unit> Worker<U> {
     }
 
     /// Steps the worker's units up to their bounds, then steals units of other workers that have not been stepped yet.
-    pub(super) fn run<C>(&mut self, shared: &Shared<U, C>) {
+    pub(super) fn run<C>(&mut self, shared: &SharedState<U, C>) {
         let began = shared.measured.then(Instant::now);
         self.receive(shared);
         self.apply(shared);
@@ -285,7 +285,7 @@ impl<U: Unit> Worker<U> {
         if shared.backwards {
             self.due.reverse();
         }
-        let mut stepper = Stepper { shared, outbox: &mut self.outbox, next, steps: 0, mark: shared.measured.then(Instant::now) };
+        let mut stepper = UnitStepper { shared, outbox: &mut self.outbox, next, steps: 0, mark: shared.measured.then(Instant::now) };
         let first = stepper.mark;
         let before = began.zip(stepper.mark).map(|(began, mark)| mark - began);
         if shared.active == 1 || self.due.len() < MIN_OFFERED_UNITS {
@@ -315,7 +315,7 @@ impl<U: Unit> Worker<U> {
         let leave = units_left_to_owner(self.step_nanos) as u64;
         for distance in 1..shared.active {
             let other = &shared.stealers[(self.index + distance) % shared.active];
-            while other.left() > leave
+            while other.remaining() > leave
                 && let Some(mut slot) = other.steal()
             {
                 stepper.step(&mut slot, true);
@@ -335,7 +335,7 @@ impl<U: Unit> Worker<U> {
     }
 
     /// Sends the messages of this epoch to the workers that own the receiving units.
-    fn send<C>(&mut self, shared: &Shared<U, C>) {
+    fn send<C>(&mut self, shared: &SharedState<U, C>) {
         let mut sent = 0;
         let Self { outbox, assignments, owned, senders, log, traffic, .. } = self;
         let (units, batches) = outbox.filled_batches();
@@ -346,8 +346,8 @@ impl<U: Unit> Worker<U> {
                 continue;
             }
             sender.fill(shared.epoch, |transfer| {
-                transfer.resize_with(1, Transfer::default);
-                let Transfer { messages, filled } = &mut transfer[0];
+                transfer.resize_with(1, WorkerTransfer::default);
+                let WorkerTransfer { messages, filled } = &mut transfer[0];
                 messages.resize_with(usize::from(owned[worker]), Vec::new);
                 for unit in to_worker {
                     let slot_index = assignments[unit].slot_index;
@@ -355,7 +355,11 @@ impl<U: Unit> Worker<U> {
                     batches.get_mut(unit as u32).collect(to_unit);
                     sent += to_unit.len() as u64;
                     if let Some(log) = log {
-                        let logged = |sent: &Sent<U::Payload>| Logged { link: sent.link, at: u64::from(sent.at), payload: sent.payload };
+                        let logged = |sent: &SentMessage<U::Payload>| LoggedMessage {
+                            link: sent.link,
+                            at: u64::from(sent.at),
+                            payload: sent.payload,
+                        };
                         log.sent.extend(to_unit.iter().map(logged));
                     }
                     if !traffic.is_empty() {
@@ -367,7 +371,7 @@ impl<U: Unit> Worker<U> {
         }
         if !self.to_ranks.is_empty() {
             let mut messages = Vec::new();
-            for &unit in units.iter().filter(|unit| assignments[usize::from(**unit)].worker == REMOTE) {
+            for &unit in units.iter().filter(|unit| assignments[usize::from(**unit)].worker == REMOTE_WORKER) {
                 batches.get_mut(u32::from(unit)).collect(&mut messages);
                 sent += messages.len() as u64;
                 let rank = usize::from(assignments[usize::from(unit)].slot_index);
@@ -383,8 +387,8 @@ impl<U: Unit> Worker<U> {
     }
 
     /// Sums the costs of the worker's units; halves their weight first if the epoch requests it.
-    fn weigh<C>(&mut self, shared: &Shared<U, C>) {
-        let Report { load, weighed_units, .. } = &mut self.report;
+    fn weigh<C>(&mut self, shared: &SharedState<U, C>) {
+        let WorkerReport { load, weighed_units, .. } = &mut self.report;
         (*load, *weighed_units) = Default::default();
         for slot in self.work.iter_mut().filter(|slot| slot.nanos > 0) {
             let group = usize::from(shared.classes[usize::from(slot.class)].group);
@@ -399,7 +403,7 @@ impl<U: Unit> Worker<U> {
     }
 
     /// Settles all units at the cut and, if the director requests them, reads their counters and the progress of their tasks.
-    pub(super) fn settle<C>(&mut self, shared: &Shared<U, C>) {
+    pub(super) fn settle<C>(&mut self, shared: &SharedState<U, C>) {
         self.close_offer(shared);
         self.counters.clear();
         self.tasks.clear();
@@ -422,7 +426,7 @@ impl<U: Unit> Worker<U> {
 
     /// Returns the present counters of the worker's units, without time spans that are still open.
     pub(super) fn present_counters(&mut self) -> Vec<(UnitId, Vec<u64>)> {
-        let values = |slot: &mut Slot<U>| {
+        let values = |slot: &mut UnitSlot<U>| {
             let mut values = Vec::with_capacity(TYPICAL_COUNTERS);
             slot.unit.visit_counters(&mut values);
             (slot.id, values)
@@ -443,8 +447,8 @@ impl<U: Unit> Worker<U> {
 }
 
 /// Steps units one after another.
-struct Stepper<'a, U: Unit, C> {
-    shared: &'a Shared<U, C>,
+struct UnitStepper<'a, U: Unit, C> {
+    shared: &'a SharedState<U, C>,
     outbox: &'a mut Outbox<U::Payload, U::Event>,
     next: Tick,
     /// Number of stepped units.
@@ -453,9 +457,9 @@ struct Stepper<'a, U: Unit, C> {
     mark: Option<Instant>,
 }
 
-impl<U: Unit, C> Stepper<'_, U, C> {
+impl<U: Unit, C> UnitStepper<'_, U, C> {
     #[inline]
-    fn step(&mut self, slot: &mut Slot<U>, taken: bool) {
+    fn step(&mut self, slot: &mut UnitSlot<U>, taken: bool) {
         let shared = self.shared;
         let class = usize::from(slot.class);
         let until = shared.bounds[class];
@@ -479,16 +483,16 @@ impl<U: Unit, C> Stepper<'_, U, C> {
 #[inline]
 fn deliver<U: Unit, C>(
     unit: &mut U,
-    messages: &[Sent<U::Payload>],
+    messages: &[SentMessage<U::Payload>],
     present: Cycle,
     class: TimeClass,
-    shared: &Shared<U, C>,
+    shared: &SharedState<U, C>,
     log: &mut Option<MessageLog<U::Payload>>,
     late: &mut LateMessages,
 ) -> Cycle {
     if let Some(log) = log {
-        let arrival = |sent: &Sent<U::Payload>| sent.arrival(present).max(present).0;
-        log.delivered.extend(messages.iter().map(|sent| Logged { link: sent.link, at: arrival(sent), payload: sent.payload }));
+        let arrival = |sent: &SentMessage<U::Payload>| sent.arrival(present).max(present).0;
+        log.delivered.extend(messages.iter().map(|sent| LoggedMessage { link: sent.link, at: arrival(sent), payload: sent.payload }));
     }
     let mut first = Cycle::NEVER;
     unit.deliver_all(messages, |sent| {
@@ -505,8 +509,8 @@ fn deliver<U: Unit, C>(
 /// Returns the arrival cycle of a message that is late: the receiver's present cycle. Only a relaxed run allows late messages.
 #[cold]
 fn arrive_late<U: Unit, C>(
-    shared: &Shared<U, C>,
-    sent: &Sent<U::Payload>,
+    shared: &SharedState<U, C>,
+    sent: &SentMessage<U::Payload>,
     at: Cycle,
     present: Cycle,
     class: TimeClass,

@@ -1,7 +1,7 @@
 //! Occupancy: the number of CTAs of a kernel that fit on an SM, and the resource that limits it.
 //!
 //! Input: the resources of the SM and the needs of the kernel. Output: a count and the limiting resource, the first one in the order of
-//! [`Limit`]. At run time the SM decides by its free resources; for a single kernel both results agree.
+//! [`LimitingResource`]. At run time the SM decides by its free resources; for a single kernel both results agree.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use warpshard_workload::KernelInfo;
 
 /// A resource of an SM that CTAs occupy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum LimitingResource {
     /// Threads, counted in whole warps.
     Threads,
     /// Warp slots.
@@ -24,7 +24,7 @@ pub enum Limit {
     CtaSlots,
 }
 
-impl Limit {
+impl LimitingResource {
     /// Returns the name of the resource in messages.
     pub fn name(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Limit {
     }
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for LimitingResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -47,7 +47,7 @@ impl fmt::Display for Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OccupancyError {
     /// The insufficient resource.
-    pub limit: Limit,
+    pub limit: LimitingResource,
     /// The amount that one CTA needs.
     pub needed: u32,
     /// The amount that an SM has.
@@ -56,19 +56,19 @@ pub struct OccupancyError {
 
 impl fmt::Display for OccupancyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a CTA needs {} {}, an SM has {}", self.needed, unit(self.limit), self.available)
+        write!(f, "a CTA needs {} {}, an SM has {}", self.needed, resource_unit(self.limit), self.available)
     }
 }
 
 impl std::error::Error for OccupancyError {}
 
-fn unit(limit: Limit) -> &'static str {
+fn resource_unit(limit: LimitingResource) -> &'static str {
     match limit {
-        Limit::SharedMemory => "bytes of shared memory",
-        Limit::Threads => "threads",
-        Limit::Warps => "warps",
-        Limit::Registers => "registers",
-        Limit::CtaSlots => "CTA slots",
+        LimitingResource::SharedMemory => "bytes of shared memory",
+        LimitingResource::Threads => "threads",
+        LimitingResource::Warps => "warps",
+        LimitingResource::Registers => "registers",
+        LimitingResource::CtaSlots => "CTA slots",
     }
 }
 
@@ -106,20 +106,20 @@ pub struct Occupancy {
     /// CTAs per SM, at least 1.
     pub ctas: u32,
     /// The resource that limits the number of CTAs.
-    pub limited_by: Limit,
+    pub limited_by: LimitingResource,
 }
 
 /// Returns the number of CTAs of a kernel that fit on an SM and the limiting resource, or the reason why none fits.
 pub fn occupancy(spec: &Sm, info: &KernelInfo) -> Result<Occupancy, OccupancyError> {
     let needs = CtaNeeds::of(spec, info);
     let resources = [
-        (Limit::Threads, needs.threads, spec.max_threads),
-        (Limit::Warps, needs.warps, spec.warps),
-        (Limit::SharedMemory, needs.shared_bytes, spec.shared_bytes),
-        (Limit::Registers, needs.registers, spec.registers),
-        (Limit::CtaSlots, 1, spec.max_ctas),
+        (LimitingResource::Threads, needs.threads, spec.max_threads),
+        (LimitingResource::Warps, needs.warps, spec.warps),
+        (LimitingResource::SharedMemory, needs.shared_bytes, spec.shared_bytes),
+        (LimitingResource::Registers, needs.registers, spec.registers),
+        (LimitingResource::CtaSlots, 1, spec.max_ctas),
     ];
-    let mut best = Occupancy { ctas: u32::MAX, limited_by: Limit::CtaSlots };
+    let mut best = Occupancy { ctas: u32::MAX, limited_by: LimitingResource::CtaSlots };
     for (limit, needed, available) in resources {
         if needed > available {
             return Err(OccupancyError { limit, needed, available });
@@ -149,15 +149,15 @@ mod tests {
         let spec = test_machine().gpu.sm;
         let mut info = kernel_info(256, 1);
         let of = |info: &KernelInfo| occupancy(&spec, info).map(|o| (o.ctas, o.limited_by));
-        assert_eq!(of(&info), Ok((8, Limit::Threads)));
+        assert_eq!(of(&info), Ok((8, LimitingResource::Threads)));
         info.shared_bytes = 40_000;
-        assert_eq!(of(&info), Ok((2, Limit::SharedMemory)));
+        assert_eq!(of(&info), Ok((2, LimitingResource::SharedMemory)));
         info.registers = 255;
-        assert_eq!(of(&info), Ok((1, Limit::Registers)));
+        assert_eq!(of(&info), Ok((1, LimitingResource::Registers)));
         info.block = Dim3 { x: 32, y: 1, z: 1 };
         info.registers = 16;
         info.shared_bytes = 0;
-        assert_eq!(of(&info), Ok((32, Limit::CtaSlots)));
+        assert_eq!(of(&info), Ok((32, LimitingResource::CtaSlots)));
     }
 
     #[test]
@@ -175,12 +175,12 @@ mod tests {
         let mut info = kernel_info(64, 1);
         for bytes in [u32::MAX, u32::MAX - 100, 1 << 31] {
             info.shared_bytes = bytes;
-            assert_eq!(resident_ctas(&spec, &info).unwrap_err().limit, Limit::SharedMemory, "{bytes}");
+            assert_eq!(resident_ctas(&spec, &info).unwrap_err().limit, LimitingResource::SharedMemory, "{bytes}");
         }
         info.shared_bytes = 0;
         for registers in [u32::MAX, 1 << 27, 1 << 26] {
             info.registers = registers;
-            assert_eq!(resident_ctas(&spec, &info).unwrap_err().limit, Limit::Registers, "{registers}");
+            assert_eq!(resident_ctas(&spec, &info).unwrap_err().limit, LimitingResource::Registers, "{registers}");
         }
     }
 
@@ -192,7 +192,7 @@ mod tests {
         info.shared_base = Addr(0);
         info.stream = StreamId(0);
         let reason = resident_ctas(&spec, &info).unwrap_err();
-        assert_eq!(reason, OccupancyError { limit: Limit::SharedMemory, needed: 100_000, available: 98_304 });
+        assert_eq!(reason, OccupancyError { limit: LimitingResource::SharedMemory, needed: 100_000, available: 98_304 });
         assert_eq!(reason.to_string(), "a CTA needs 100000 bytes of shared memory, an SM has 98304");
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn kernel_info(threads: u32, ctas: u32) -> KernelInfo {
         name: "test".to_owned(),
         id: 1,
         grid: Dim3 { x: ctas, y: 1, z: 1 },
-        cluster: Dim3::ONE,
+        cluster: Dim3::SINGLE_ELEMENT,
         block: Dim3 { x: threads, y: 1, z: 1 },
         shared_bytes: 0,
         registers: 16,

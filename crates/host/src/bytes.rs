@@ -25,18 +25,18 @@ pub fn positions(words: &[u64; 3], byte: u8) -> u32 {
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 pub fn positions(words: &[u64; 3], byte: u8) -> u32 {
-    by_one(words, byte)
+    positions_by_byte(words, byte)
 }
 
 #[cfg(any(test, not(target_arch = "x86_64")))]
-fn by_one(words: &[u64; 3], byte: u8) -> u32 {
+fn positions_by_byte(words: &[u64; 3], byte: u8) -> u32 {
     let bytes = words.iter().flat_map(|word| word.to_le_bytes());
     (0..).zip(bytes).fold(0, |all, (place, other)| all | u32::from(other == byte) << place)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{by_one, positions};
+    use super::{positions, positions_by_byte};
 
     #[test]
     fn every_byte_has_its_bit() {
@@ -46,7 +46,7 @@ mod tests {
         for step in 0..1000 {
             words = words.map(|word| word.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) & !0x0808_0808_0808_0808);
             let byte = (step % 256) as u8 & !8;
-            assert_eq!(positions(&words, byte), by_one(&words, byte), "{byte:#x} in {words:x?}");
+            assert_eq!(positions(&words, byte), positions_by_byte(&words, byte), "{byte:#x} in {words:x?}");
         }
     }
 }

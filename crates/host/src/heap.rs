@@ -22,7 +22,7 @@ mod gnu {
     const MMAP_THRESHOLD_BYTES: c_int = 32 << 20;
     /// Bytes of an allocation that exceeds the free heap, so that the heap grows.
     const GROWING_ALLOCATION_BYTES: usize = 1 << 20;
-    const HUGE: usize = 2 << 20;
+    const HUGE_PAGE_BYTES: usize = 2 << 20;
 
     pub(super) fn prefer_huge_pages() {
         // SAFETY: each call sets one number inside the allocator, under its lock; no memory is passed.
@@ -36,7 +36,7 @@ mod gnu {
         }
         let begin = end_of_heap();
         drop(std::hint::black_box(Vec::<u8>::with_capacity(GROWING_ALLOCATION_BYTES)));
-        let (first, end) = (begin.next_multiple_of(HUGE), end_of_heap());
+        let (first, end) = (begin.next_multiple_of(HUGE_PAGE_BYTES), end_of_heap());
         if begin != 0 && first < end {
             // SAFETY: the range is the part by which the heap has just grown, and the advice changes no byte of it. A refusal has no
             // effect.

@@ -22,4 +22,4 @@ pub use heap::prefer_huge_pages;
 pub use prefetch::prefetch;
 pub use products::{add_truncated, largest_sums};
 pub use slots::Slots;
-pub use wide::{Task, wide};
+pub use wide::{VectorTask, wide};

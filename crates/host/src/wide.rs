@@ -1,6 +1,6 @@
 //! Tasks over the lanes of a warp, compiled for the vector units of the host.
 //!
-//! A [`Task`] is compiled twice: for the baseline processor, and for x86-64 processors with AVX2, FMA and BMI, which is used if the host
+//! A [`VectorTask`] is compiled twice: for the baseline processor, and for x86-64 processors with AVX2, FMA and BMI, which is used if the host
 //! has these. Both versions give the same results, since Rust neither reorders nor fuses floating-point arithmetic. The code is in this
 //! crate because a function compiled for more than the baseline processor is unsafe to call.
 
@@ -8,7 +8,7 @@
 ///
 /// Mark `run` and all performance-critical functions that it calls `#[inline(always)]`: other functions stay compiled for the baseline
 /// processor.
-pub trait Task {
+pub trait VectorTask {
     /// The result of the task.
     type Output;
 
@@ -18,7 +18,7 @@ pub trait Task {
 
 /// Runs `task` with the widest vectors of the host.
 #[inline]
-pub fn wide<T: Task>(task: T) -> T::Output {
+pub fn wide<T: VectorTask>(task: T) -> T::Output {
     #[cfg(target_arch = "x86_64")]
     if has_vectors() {
         // SAFETY: the processor has all features that the function needs beyond the baseline.
@@ -36,7 +36,7 @@ pub(crate) fn has_vectors() -> bool {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-fn with_vectors<T: Task>(task: T) -> T::Output {
+fn with_vectors<T: VectorTask>(task: T) -> T::Output {
     task.run()
 }
 
@@ -44,9 +44,9 @@ fn with_vectors<T: Task>(task: T) -> T::Output {
 mod tests {
     use super::*;
 
-    struct Fma([f64; 3]);
+    struct FmaTask([f64; 3]);
 
-    impl Task for Fma {
+    impl VectorTask for FmaTask {
         type Output = u64;
 
         #[inline(always)]
@@ -65,7 +65,7 @@ mod tests {
         };
         for _ in 0..10_000 {
             let numbers = [next(), next(), next()].map(f64::from_bits);
-            let (wide, plain) = (wide(Fma(numbers)), Fma(numbers).run());
+            let (wide, plain) = (wide(FmaTask(numbers)), FmaTask(numbers).run());
             assert!(wide == plain || f64::from_bits(wide).is_nan() && f64::from_bits(plain).is_nan(), "{numbers:?}");
         }
     }

@@ -2,11 +2,11 @@
 
 use warpshard_workload::OpClass;
 
-use super::group::Group;
+use super::group::OpcodeGroup;
 
-pub(super) const GROUPS: &[Group] = &[
-    Group { class: OpClass::Sp, names: &["HMNMX2"] },
-    Group { class: OpClass::Tensor, names: &["DMMA"] },
-    Group { class: OpClass::Alu, names: &["F2FP", "F2IP", "I2FP", "LDGDEPBAR", "SUQUERY"] },
-    Group { class: OpClass::Uniform, names: &["REDUX", "UF2FP"] },
+pub(super) const OPCODE_GROUPS: &[OpcodeGroup] = &[
+    OpcodeGroup { class: OpClass::Sp, names: &["HMNMX2"] },
+    OpcodeGroup { class: OpClass::Tensor, names: &["DMMA"] },
+    OpcodeGroup { class: OpClass::Alu, names: &["F2FP", "F2IP", "I2FP", "LDGDEPBAR", "SUQUERY"] },
+    OpcodeGroup { class: OpClass::Uniform, names: &["REDUX", "UF2FP"] },
 ];

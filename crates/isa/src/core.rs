@@ -2,22 +2,22 @@
 
 use warpshard_workload::OpClass;
 
-use super::group::Group;
+use super::group::OpcodeGroup;
 
 /// Opcodes that execute two half-precision operations per lane: their initiation interval is half the interval of their class.
 pub(super) const PACKED_HALF: &[&str] = &["HADD2", "HADD2_32I", "HFMA2", "HFMA2_32I", "HMUL2", "HMUL2_32I", "HSET2", "HSETP2"];
 
-pub(super) const GROUPS: &[Group] = &[
-    Group {
+pub(super) const OPCODE_GROUPS: &[OpcodeGroup] = &[
+    OpcodeGroup {
         class: OpClass::Sp,
         names: &[
             "FADD", "FADD32I", "FCHK", "FFMA", "FFMA32I", "FMNMX", "FMUL", "FMUL32I", "FSEL", "FSET", "FSETP", "FSWZADD", "HADD2", "HFMA2",
             "HMUL2", "HSET2", "HSETP2",
         ],
     },
-    Group { class: OpClass::Sfu, names: &["MUFU"] },
-    Group { class: OpClass::Dp, names: &["DADD", "DFMA", "DMUL", "DSETP"] },
-    Group {
+    OpcodeGroup { class: OpClass::Sfu, names: &["MUFU"] },
+    OpcodeGroup { class: OpClass::Dp, names: &["DADD", "DFMA", "DMUL", "DSETP"] },
+    OpcodeGroup {
         class: OpClass::Int,
         names: &[
             "BMSK",
@@ -47,15 +47,15 @@ pub(super) const GROUPS: &[Group] = &[
             "VABSDIFF4",
         ],
     },
-    Group { class: OpClass::Alu, names: &["F2F", "F2I", "I2F", "I2I", "I2IP", "FRND"] },
-    Group { class: OpClass::Alu, names: &["MOV", "MOV32I", "PRMT", "SEL", "SGXT", "SHFL"] },
-    Group { class: OpClass::Alu, names: &["PLOP3", "PSETP", "P2R", "R2P"] },
+    OpcodeGroup { class: OpClass::Alu, names: &["F2F", "F2I", "I2F", "I2I", "I2IP", "FRND"] },
+    OpcodeGroup { class: OpClass::Alu, names: &["MOV", "MOV32I", "PRMT", "SEL", "SGXT", "SHFL"] },
+    OpcodeGroup { class: OpClass::Alu, names: &["PLOP3", "PSETP", "P2R", "R2P"] },
     // Constant loads always hit the constant cache, and cache-control instructions move no data.
-    Group { class: OpClass::Alu, names: &["LDC", "MATCH", "QSPC", "CCTL", "CCTLL", "CCTLT", "ERRBAR"] },
-    Group { class: OpClass::Fence, names: &["MEMBAR"] },
-    Group { class: OpClass::Barrier, names: &["BAR"] },
-    Group { class: OpClass::Exit, names: &["EXIT"] },
-    Group {
+    OpcodeGroup { class: OpClass::Alu, names: &["LDC", "MATCH", "QSPC", "CCTL", "CCTLL", "CCTLT", "ERRBAR"] },
+    OpcodeGroup { class: OpClass::Fence, names: &["MEMBAR"] },
+    OpcodeGroup { class: OpClass::Barrier, names: &["BAR"] },
+    OpcodeGroup { class: OpClass::Exit, names: &["EXIT"] },
+    OpcodeGroup {
         class: OpClass::Alu,
         names: &[
             "B2R",

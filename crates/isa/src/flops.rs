@@ -1,8 +1,8 @@
 //! Floating-point operations of an instruction, from its mnemonic.
 
 /// Threads of a warp and of a warp group.
-const WARP: u32 = 32;
-const WARP_GROUP: u32 = 128;
+const WARP_THREADS: u32 = 32;
+const WARP_GROUP_THREADS: u32 = 128;
 
 /// Returns the floating-point operations of one active lane: 1 for an addition or a multiplication, 2 for a fused multiply-add, twice the
 /// number for packed pairs of values, and the lane's share of a matrix product. Special functions, comparisons, conversions and integer
@@ -14,9 +14,9 @@ pub fn flops(mnemonic: &str) -> u16 {
         "FFMA" | "FFMA32I" | "DFMA" | "HADD2" | "HADD2_32I" | "HMUL2" | "HMUL2_32I" => 2,
         "HFMA2" | "HFMA2_32I" => 4,
         // A Volta HMMA.884 executes half or a quarter of four 8 x 8 x 4 products: a quarter with FP32 sums, half with FP16 sums.
-        "HMMA" if modifiers.starts_with("884") => (4 * 2 * 8 * 8 * 4 / WARP / if modifiers.contains("F32") { 4 } else { 2 }) as u16,
-        "HMMA" | "DMMA" => product(modifiers, WARP),
-        "HGMMA" | "QGMMA" => product(modifiers, WARP_GROUP),
+        "HMMA" if modifiers.starts_with("884") => (4 * 2 * 8 * 8 * 4 / WARP_THREADS / if modifiers.contains("F32") { 4 } else { 2 }) as u16,
+        "HMMA" | "DMMA" => product(modifiers, WARP_THREADS),
+        "HGMMA" | "QGMMA" => product(modifiers, WARP_GROUP_THREADS),
         _ => 0,
     }
 }

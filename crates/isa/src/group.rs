@@ -4,7 +4,7 @@ use warpshard_workload::OpClass;
 
 /// A group of opcodes of one resource class.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Group {
+pub(crate) struct OpcodeGroup {
     /// Resource class of every opcode in `names`.
     pub(crate) class: OpClass,
     /// Names of the opcodes.

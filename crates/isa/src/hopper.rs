@@ -7,15 +7,15 @@
 
 use warpshard_workload::OpClass;
 
-use super::group::Group;
+use super::group::OpcodeGroup;
 
-pub(super) const GROUPS: &[Group] = &[
-    Group { class: OpClass::Int, names: &["VIADD", "VIADDMNMX", "VIMNMX", "VIMNMX3"] },
-    Group { class: OpClass::Tensor, names: &["HGMMA", "QGMMA", "IGMMA", "BGMMA"] },
-    Group { class: OpClass::Alu, names: &["CGAERRBAR", "ENDCOLLECTIVE", "ELECT"] },
-    Group { class: OpClass::Alu, names: &["SYNCS", "ARRIVES", "FENCE", "WARPGROUP", "UCGABAR_ARV", "UCGABAR_WAIT"] },
-    Group { class: OpClass::Alu, names: &["USETMAXREG", "ACQBULK", "PREEXIT"] },
-    Group {
+pub(super) const OPCODE_GROUPS: &[OpcodeGroup] = &[
+    OpcodeGroup { class: OpClass::Int, names: &["VIADD", "VIADDMNMX", "VIMNMX", "VIMNMX3"] },
+    OpcodeGroup { class: OpClass::Tensor, names: &["HGMMA", "QGMMA", "IGMMA", "BGMMA"] },
+    OpcodeGroup { class: OpClass::Alu, names: &["CGAERRBAR", "ENDCOLLECTIVE", "ELECT"] },
+    OpcodeGroup { class: OpClass::Alu, names: &["SYNCS", "ARRIVES", "FENCE", "WARPGROUP", "UCGABAR_ARV", "UCGABAR_WAIT"] },
+    OpcodeGroup { class: OpClass::Alu, names: &["USETMAXREG", "ACQBULK", "PREEXIT"] },
+    OpcodeGroup {
         class: OpClass::Alu,
         names: &["UTMALDG", "UTMASTG", "UTMAREDG", "UTMAPF", "UTMACCTL", "UTMACMDFLUSH", "UBLKCP", "UBLKRED", "UBLKPF"],
     },

@@ -5,17 +5,17 @@
 
 use warpshard_workload::OpClass;
 
-use super::group::Group;
+use super::group::OpcodeGroup;
 
-pub(super) const GROUPS: &[Group] = &[
-    Group { class: OpClass::Sp, names: &["FCMP", "FSWZ", "RRO"] },
-    Group { class: OpClass::Dp, names: &["DMNMX", "DSET"] },
-    Group { class: OpClass::Int, names: &["BFE", "BFI", "ICMP", "IMADSP", "ISAD", "ISET", "ISUB", "SHL"] },
-    Group { class: OpClass::Alu, names: &["CSET", "CSETP", "PSET"] },
-    Group { class: OpClass::Alu, names: &["TEX", "TLD", "TLD4", "TXQ"] },
+pub(super) const OPCODE_GROUPS: &[OpcodeGroup] = &[
+    OpcodeGroup { class: OpClass::Sp, names: &["FCMP", "FSWZ", "RRO"] },
+    OpcodeGroup { class: OpClass::Dp, names: &["DMNMX", "DSET"] },
+    OpcodeGroup { class: OpClass::Int, names: &["BFE", "BFI", "ICMP", "IMADSP", "ISAD", "ISET", "ISUB", "SHL"] },
+    OpcodeGroup { class: OpClass::Alu, names: &["CSET", "CSETP", "PSET"] },
+    OpcodeGroup { class: OpClass::Alu, names: &["TEX", "TLD", "TLD4", "TXQ"] },
     // Separate instructions compute surface addresses; they access no memory.
-    Group { class: OpClass::Alu, names: &["SUBFM", "SUCLAMP", "SUEAU"] },
-    Group {
+    OpcodeGroup { class: OpClass::Alu, names: &["SUBFM", "SUCLAMP", "SUEAU"] },
+    OpcodeGroup {
         class: OpClass::Alu,
         names: &["BPT", "BRA", "BRK", "BRX", "CAL", "CONT", "JCAL", "JMP", "JMX", "PBK", "PCNT", "PRET", "RET", "SSY", "SYNC"],
     },

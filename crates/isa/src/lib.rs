@@ -22,10 +22,10 @@ mod volta;
 pub use self::flops::flops;
 pub use self::guess::guess;
 pub use self::memory::{image, width_of};
-pub use self::opcode::{MemRow, Opcode};
+pub use self::opcode::{MemoryOpcode, Opcode};
 pub use self::pipe::{control, pipe};
 
-use self::group::Group;
+use self::group::OpcodeGroup;
 
 /// A family of binary versions that share an opcode table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Generation {
     }
 
     /// Returns all known binary versions as text for messages: "35 (Kepler), 60, 61 (Pascal), 70 (Volta), ...".
-    pub fn known() -> String {
+    pub fn known_versions() -> String {
         let one = |generation: Self| {
             let versions: Vec<String> = generation.versions().iter().map(u32::to_string).collect();
             format!("{} ({})", versions.join(", "), generation.name())
@@ -98,21 +98,21 @@ impl Generation {
     }
 
     /// Returns the groups of the generation's opcodes without memory accesses.
-    fn groups(self) -> impl Iterator<Item = &'static Group> {
-        let parts: &[&'static [Group]] = match self {
-            Self::Kepler => &[core::GROUPS, kepler::GROUPS],
-            Self::Pascal => &[core::GROUPS, pascal::GROUPS],
-            Self::Volta => &[core::GROUPS, volta::SINCE_VOLTA, volta::GROUPS],
-            Self::Turing => &[core::GROUPS, volta::SINCE_VOLTA, turing::SINCE_TURING],
-            Self::Ampere => &[core::GROUPS, volta::SINCE_VOLTA, turing::SINCE_TURING, ampere::GROUPS],
-            Self::Hopper => &[core::GROUPS, volta::SINCE_VOLTA, turing::SINCE_TURING, ampere::GROUPS, hopper::GROUPS],
+    fn groups(self) -> impl Iterator<Item = &'static OpcodeGroup> {
+        let parts: &[&'static [OpcodeGroup]] = match self {
+            Self::Kepler => &[core::OPCODE_GROUPS, kepler::OPCODE_GROUPS],
+            Self::Pascal => &[core::OPCODE_GROUPS, pascal::OPCODE_GROUPS],
+            Self::Volta => &[core::OPCODE_GROUPS, volta::SINCE_VOLTA, volta::OPCODE_GROUPS],
+            Self::Turing => &[core::OPCODE_GROUPS, volta::SINCE_VOLTA, turing::SINCE_TURING],
+            Self::Ampere => &[core::OPCODE_GROUPS, volta::SINCE_VOLTA, turing::SINCE_TURING, ampere::OPCODE_GROUPS],
+            Self::Hopper => &[core::OPCODE_GROUPS, volta::SINCE_VOLTA, turing::SINCE_TURING, ampere::OPCODE_GROUPS, hopper::OPCODE_GROUPS],
         };
         parts.iter().flat_map(|part| part.iter())
     }
 
     /// Returns the memory opcodes of the generation.
-    fn memory(self) -> impl Iterator<Item = &'static MemRow> {
-        let parts: &[&'static [MemRow]] = match self {
+    fn memory(self) -> impl Iterator<Item = &'static MemoryOpcode> {
+        let parts: &[&'static [MemoryOpcode]] = match self {
             Self::Kepler => &[memory::CORE, memory::KEPLER],
             Self::Pascal | Self::Volta => &[memory::CORE],
             Self::Turing => &[memory::CORE, memory::SINCE_TURING],
@@ -171,7 +171,10 @@ mod tests {
 
     #[test]
     fn known_versions_are_listed_for_messages() {
-        assert_eq!(Generation::known(), "35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86, 87, 89 (Ampere), 90 (Hopper)");
+        assert_eq!(
+            Generation::known_versions(),
+            "35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86, 87, 89 (Ampere), 90 (Hopper)"
+        );
         assert_eq!((Generation::of(35), Generation::of(50)), (Some(Generation::Kepler), None));
     }
 }

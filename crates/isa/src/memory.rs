@@ -2,52 +2,53 @@
 
 use warpshard_workload::{CachePolicy, MemInst, MemKind, MemSpace, OpClass};
 
-use super::opcode::{MemRow, Opcode};
+use super::opcode::{MemoryOpcode, Opcode};
 
-const fn row(name: &'static str, space: MemSpace, kind: MemKind) -> MemRow {
-    MemRow { name, space, kind }
+const fn memory_opcode(name: &'static str, space: MemSpace, kind: MemKind) -> MemoryOpcode {
+    MemoryOpcode { name, space, kind }
 }
 
-pub(super) const CORE: &[MemRow] = &[
-    row("LD", MemSpace::Generic, MemKind::Load),
-    row("LDG", MemSpace::Global, MemKind::Load),
-    row("LDL", MemSpace::Local, MemKind::Load),
-    row("LDS", MemSpace::Shared, MemKind::Load),
-    row("ST", MemSpace::Generic, MemKind::Store),
-    row("STG", MemSpace::Global, MemKind::Store),
-    row("STL", MemSpace::Local, MemKind::Store),
-    row("STS", MemSpace::Shared, MemKind::Store),
-    row("ATOM", MemSpace::Generic, MemKind::Atomic),
-    row("ATOMG", MemSpace::Global, MemKind::Atomic),
-    row("ATOMS", MemSpace::Shared, MemKind::Atomic),
-    row("RED", MemSpace::Global, MemKind::Reduction),
+pub(super) const CORE: &[MemoryOpcode] = &[
+    memory_opcode("LD", MemSpace::Generic, MemKind::Load),
+    memory_opcode("LDG", MemSpace::Global, MemKind::Load),
+    memory_opcode("LDL", MemSpace::Local, MemKind::Load),
+    memory_opcode("LDS", MemSpace::Shared, MemKind::Load),
+    memory_opcode("ST", MemSpace::Generic, MemKind::Store),
+    memory_opcode("STG", MemSpace::Global, MemKind::Store),
+    memory_opcode("STL", MemSpace::Local, MemKind::Store),
+    memory_opcode("STS", MemSpace::Shared, MemKind::Store),
+    memory_opcode("ATOM", MemSpace::Generic, MemKind::Atomic),
+    memory_opcode("ATOMG", MemSpace::Global, MemKind::Atomic),
+    memory_opcode("ATOMS", MemSpace::Shared, MemKind::Atomic),
+    memory_opcode("RED", MemSpace::Global, MemKind::Reduction),
 ];
 
 /// Memory opcodes of Kepler. Atomics in shared memory use a locking load and a conditional store; surfaces are accessed as global memory.
-pub(super) const KEPLER: &[MemRow] = &[
-    row("LDSLK", MemSpace::Shared, MemKind::Load),
-    row("STSCUL", MemSpace::Shared, MemKind::Store),
-    row("SULDGA", MemSpace::Global, MemKind::Load),
-    row("SUSTGA", MemSpace::Global, MemKind::Store),
+pub(super) const KEPLER: &[MemoryOpcode] = &[
+    memory_opcode("LDSLK", MemSpace::Shared, MemKind::Load),
+    memory_opcode("STSCUL", MemSpace::Shared, MemKind::Store),
+    memory_opcode("SULDGA", MemSpace::Global, MemKind::Load),
+    memory_opcode("SUSTGA", MemSpace::Global, MemKind::Store),
 ];
 
-pub(super) const SINCE_TURING: &[MemRow] = &[row("LDSM", MemSpace::Shared, MemKind::Load)];
+pub(super) const SINCE_TURING: &[MemoryOpcode] = &[memory_opcode("LDSM", MemSpace::Shared, MemKind::Load)];
 
 /// Memory opcodes that Ampere adds. LDGSTS copies from device to shared memory; the caches see only the load from device memory.
-pub(super) const AMPERE: &[MemRow] = &[row("LDGSTS", MemSpace::Global, MemKind::Load)];
+pub(super) const AMPERE: &[MemoryOpcode] = &[memory_opcode("LDGSTS", MemSpace::Global, MemKind::Load)];
 
 /// Memory opcodes that Hopper adds: REDG is a reduction in device memory, and STSM stores matrices as LDSM loads them.
-pub(super) const HOPPER: &[MemRow] = &[row("REDG", MemSpace::Global, MemKind::Reduction), row("STSM", MemSpace::Shared, MemKind::Store)];
+pub(super) const HOPPER: &[MemoryOpcode] =
+    &[memory_opcode("REDG", MemSpace::Global, MemKind::Reduction), memory_opcode("STSM", MemSpace::Shared, MemKind::Store)];
 
 /// Texture and surface opcodes. Traces generated from programs contain their addresses; recorded traces do not. Surface accesses use the L1
 /// like other accesses to device memory.
-const IMAGES: &[MemRow] = &[
-    row("TEX", MemSpace::Texture, MemKind::Load),
-    row("TLD", MemSpace::Texture, MemKind::Load),
-    row("TLD4", MemSpace::Texture, MemKind::Load),
-    row("TXD", MemSpace::Texture, MemKind::Load),
-    row("SULD", MemSpace::Global, MemKind::Load),
-    row("SUST", MemSpace::Global, MemKind::Store),
+const IMAGES: &[MemoryOpcode] = &[
+    memory_opcode("TEX", MemSpace::Texture, MemKind::Load),
+    memory_opcode("TLD", MemSpace::Texture, MemKind::Load),
+    memory_opcode("TLD4", MemSpace::Texture, MemKind::Load),
+    memory_opcode("TXD", MemSpace::Texture, MemKind::Load),
+    memory_opcode("SULD", MemSpace::Global, MemKind::Load),
+    memory_opcode("SUST", MemSpace::Global, MemKind::Store),
 ];
 
 /// Returns the opcode of a texture or surface access with known addresses, which is treated as a load or a store.
@@ -56,7 +57,7 @@ pub fn image(name: &str) -> Option<Opcode> {
     Some(Opcode { class: row.class(), mem: Some(*row), packed_half: false })
 }
 
-impl MemRow {
+impl MemoryOpcode {
     /// Returns the resource class. Accesses that return a value have the class of loads.
     pub fn class(&self) -> OpClass {
         match self.kind {

@@ -8,14 +8,14 @@ pub struct Opcode {
     /// Resource class of the opcode.
     pub class: OpClass,
     /// Memory access of the opcode, if it has one; the width comes from the mnemonic.
-    pub mem: Option<MemRow>,
+    pub mem: Option<MemoryOpcode>,
     /// True if the opcode executes two operations per lane, as HADD2 does.
     pub packed_half: bool,
 }
 
 /// A memory access as far as the opcode name determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemRow {
+pub struct MemoryOpcode {
     /// Name of the opcode.
     pub name: &'static str,
     /// Memory space of the access.

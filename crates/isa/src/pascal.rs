@@ -5,15 +5,15 @@
 
 use warpshard_workload::OpClass;
 
-use super::group::Group;
+use super::group::OpcodeGroup;
 
-pub(super) const GROUPS: &[Group] = &[
-    Group { class: OpClass::Sp, names: &["RRO", "FCMP"] },
-    Group { class: OpClass::Dp, names: &["DMNMX", "DSET"] },
-    Group { class: OpClass::Int, names: &["BFE", "BFI", "ICMP", "IMADSP", "IMMA", "ISET", "SHL", "VADD", "VMNMX", "XMAD"] },
-    Group { class: OpClass::Alu, names: &["CSET", "CSETP", "PSET"] },
-    Group { class: OpClass::Alu, names: &["TEX", "TEXS", "TLD", "TLD4", "TLD4S", "TLDS", "TMML", "TXD", "TXQ"] },
-    Group {
+pub(super) const OPCODE_GROUPS: &[OpcodeGroup] = &[
+    OpcodeGroup { class: OpClass::Sp, names: &["RRO", "FCMP"] },
+    OpcodeGroup { class: OpClass::Dp, names: &["DMNMX", "DSET"] },
+    OpcodeGroup { class: OpClass::Int, names: &["BFE", "BFI", "ICMP", "IMADSP", "IMMA", "ISET", "SHL", "VADD", "VMNMX", "XMAD"] },
+    OpcodeGroup { class: OpClass::Alu, names: &["CSET", "CSETP", "PSET"] },
+    OpcodeGroup { class: OpClass::Alu, names: &["TEX", "TEXS", "TLD", "TLD4", "TLD4S", "TLDS", "TMML", "TXD", "TXQ"] },
+    OpcodeGroup {
         class: OpClass::Alu,
         names: &[
             "BMOV",

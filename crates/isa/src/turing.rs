@@ -2,15 +2,15 @@
 
 use warpshard_workload::OpClass;
 
-use super::group::Group;
+use super::group::OpcodeGroup;
 
-pub(super) const SINCE_TURING: &[Group] = &[
-    Group { class: OpClass::Tensor, names: &["BMMA", "IMMA"] },
-    Group { class: OpClass::Int, names: &["SHL"] },
-    Group { class: OpClass::Alu, names: &["MOVM"] },
-    Group { class: OpClass::Alu, names: &["SUATOM", "SULD", "SURED", "SUST"] },
-    Group { class: OpClass::Branch, names: &["BRXU", "JMXU"] },
-    Group {
+pub(super) const SINCE_TURING: &[OpcodeGroup] = &[
+    OpcodeGroup { class: OpClass::Tensor, names: &["BMMA", "IMMA"] },
+    OpcodeGroup { class: OpClass::Int, names: &["SHL"] },
+    OpcodeGroup { class: OpClass::Alu, names: &["MOVM"] },
+    OpcodeGroup { class: OpClass::Alu, names: &["SUATOM", "SULD", "SURED", "SUST"] },
+    OpcodeGroup { class: OpClass::Branch, names: &["BRXU", "JMXU"] },
+    OpcodeGroup {
         class: OpClass::Uniform,
         names: &[
             "R2UR", "S2UR", "UBMSK", "UBREV", "UCLEA", "UFLO", "UIADD3", "UIMAD", "UISETP", "ULDC", "ULEA", "ULOP", "ULOP3", "ULOP32I",

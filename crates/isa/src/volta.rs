@@ -2,14 +2,14 @@
 
 use warpshard_workload::OpClass;
 
-use super::group::Group;
+use super::group::OpcodeGroup;
 
 /// Opcodes of Volta and later: branch, texture and matrix units, and immediate forms of half precision.
-pub(super) const SINCE_VOLTA: &[Group] = &[
-    Group { class: OpClass::Sp, names: &["HADD2_32I", "HFMA2_32I", "HMUL2_32I"] },
-    Group { class: OpClass::Tensor, names: &["HMMA"] },
-    Group { class: OpClass::Texture, names: &["TEX", "TLD", "TLD4", "TMML", "TXD", "TXQ"] },
-    Group {
+pub(super) const SINCE_VOLTA: &[OpcodeGroup] = &[
+    OpcodeGroup { class: OpClass::Sp, names: &["HADD2_32I", "HFMA2_32I", "HMUL2_32I"] },
+    OpcodeGroup { class: OpClass::Tensor, names: &["HMMA"] },
+    OpcodeGroup { class: OpClass::Texture, names: &["TEX", "TLD", "TLD4", "TMML", "TXD", "TXQ"] },
+    OpcodeGroup {
         class: OpClass::Branch,
         names: &[
             "BMOV",
@@ -34,4 +34,4 @@ pub(super) const SINCE_VOLTA: &[Group] = &[
 ];
 
 /// Opcodes of Volta alone: its matrix unit has no integer mode.
-pub(super) const GROUPS: &[Group] = &[Group { class: OpClass::Int, names: &["IMMA"] }];
+pub(super) const OPCODE_GROUPS: &[OpcodeGroup] = &[OpcodeGroup { class: OpClass::Int, names: &["IMMA"] }];

@@ -11,17 +11,17 @@ use serde::{Deserialize, Serialize};
 use warpshard_config::{Loaded, Override};
 use warpshard_energy::{Breakdown, Model};
 use warpshard_report::metrics;
-use warpshard_run::{Catalogue, Opened, Request};
-use warpshard_stats::{Counted, IntervalRow, Outcome};
+use warpshard_run::{Catalogue, OpenedRun, Request};
+use warpshard_stats::{CounterValue, IntervalRow, Outcome};
 use warpshard_sync::StopFlag;
 use warpshard_workload::Workload;
 
 use super::Task;
-use super::verdict::Ended;
+use super::verdict::RunEnd;
 use crate::error::TaskError;
 
 /// Core cycles per interval.
-pub const INTERVAL: u64 = 1000;
+pub const INTERVAL_CYCLES: u64 = 1000;
 
 /// Inputs of a simulated run.
 #[derive(Clone, Debug, Default)]
@@ -80,11 +80,11 @@ impl Job {
         let request = Request {
             policies: self.policies.clone(),
             max_cycles: self.cycles.and_then(|cycles| NonZeroU64::new(launch + cycles)),
-            interval: NonZeroU64::new(INTERVAL),
+            interval: NonZeroU64::new(INTERVAL_CYCLES),
             threads: Some(NonZeroU32::MIN),
             ..Request::default()
         };
-        let ready = Opened::with_machine(self.catalogue, &request, loaded)?.with_workload(workload)?;
+        let ready = OpenedRun::with_machine(self.catalogue, &request, loaded)?.with_workload(workload)?;
         let outcome = ready.simulate(Vec::new(), StopFlag::new(), None)?.outcome;
         Ok(Run::of(&outcome, energy.as_ref(), launch))
     }
@@ -180,7 +180,7 @@ pub struct Run {
     pub issued: u64,
     /// True if the workload ended.
     pub ended: bool,
-    /// The intervals, of [`INTERVAL`] core cycles except the last.
+    /// The intervals, of [`INTERVAL_CYCLES`] core cycles except the last.
     pub rows: Vec<Row>,
     /// Records of the controllers.
     pub records: Vec<Record>,
@@ -215,7 +215,7 @@ impl Run {
     }
 
     /// Returns the sum of all intervals between two cycles; `None` if no interval lies between them.
-    pub fn within(&self, from: u64, to: u64) -> Option<Row> {
+    pub fn sum_within(&self, from: u64, to: u64) -> Option<Row> {
         let mut end = 0;
         let inside = self.rows.iter().filter(|row| {
             let begin = end;
@@ -227,8 +227,8 @@ impl Run {
     }
 
     /// Returns the sum of all intervals between two cycles, or of all intervals of the run if no interval lies between them.
-    pub fn stretch(&self, from: u64, to: u64) -> Row {
-        self.within(from, to).unwrap_or_else(|| self.rows.iter().copied().fold(Row::default(), Row::plus))
+    pub fn sum_within_or_all(&self, from: u64, to: u64) -> Row {
+        self.sum_within(from, to).unwrap_or_else(|| self.rows.iter().copied().fold(Row::default(), Row::plus))
     }
 
     /// Returns the warp instructions per core cycle of the whole run.
@@ -239,12 +239,12 @@ impl Run {
     /// Returns the warp instructions per core cycle of the complete intervals from a cycle on, or of the whole run if there is no such
     /// interval.
     pub fn rate_from(&self, from: u64) -> f64 {
-        self.within(from, self.cycles / INTERVAL * INTERVAL).map_or_else(|| self.mean_rate(), |row| row.rate())
+        self.sum_within(from, self.cycles / INTERVAL_CYCLES * INTERVAL_CYCLES).map_or_else(|| self.mean_rate(), |row| row.rate())
     }
 
     /// Returns the warp instructions per core cycle after the first quarter, or of the whole run if the workload ended.
     pub fn steady_rate(&self, cycles: Option<u64>) -> f64 {
-        if self.ended { self.mean_rate() } else { self.rate_from(cycles.unwrap_or(0) / 4 / INTERVAL * INTERVAL) }
+        if self.ended { self.mean_rate() } else { self.rate_from(cycles.unwrap_or(0) / 4 / INTERVAL_CYCLES * INTERVAL_CYCLES) }
     }
 
     /// Returns the rate with which runs of one grid are compared: of the whole grid if it ended, otherwise from a cycle on.
@@ -263,15 +263,15 @@ impl Run {
     }
 
     /// Returns the end of the run, as headlines report it.
-    pub fn how(&self) -> Ended {
-        if self.ended { Ended::Whole } else { Ended::Cut }
+    pub fn run_end(&self) -> RunEnd {
+        if self.ended { RunEnd::Whole } else { RunEnd::Cut }
     }
 }
 
 impl Row {
     fn of(interval: &IntervalRow, cycles: u64, energy: Option<&Breakdown>) -> Self {
         let get = |kind: &str, name: &str| {
-            let is = |(of, counted): &&(&'static str, Counted)| *of == kind && counted.info.name == name;
+            let is = |(of, counted): &&(&'static str, CounterValue)| *of == kind && counted.info.name == name;
             interval.counters.iter().find(is).map_or(0, |(_, counted)| counted.value)
         };
         Self {
@@ -344,8 +344,8 @@ mod tests {
     #[test]
     fn a_stretch_is_whole_intervals() {
         let run = run();
-        assert_eq!((run.stretch(1000, 3000).issued, run.stretch(900, 2999).issued), (4000, 1000));
-        assert_eq!((run.within(3100, 3400), run.stretch(3100, 3400).issued), (None, 18_000), "no interval lies within");
+        assert_eq!((run.sum_within_or_all(1000, 3000).issued, run.sum_within_or_all(900, 2999).issued), (4000, 1000));
+        assert_eq!((run.sum_within(3100, 3400), run.sum_within_or_all(3100, 3400).issued), (None, 18_000), "no interval lies within");
         assert_eq!((run.rate_from(2000), run.rate_from(3000)), (3.0, 18_000.0 / 3500.0), "a partial interval does not count");
         assert_eq!(run.steady_rate(Some(3500)), 13_000.0 / 3000.0);
         assert_eq!(Run { ended: true, ..run }.steady_rate(Some(3500)), 18_000.0 / 3500.0);
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn latencies_are_means_over_loads() {
-        let sum = run().stretch(0, 2000);
+        let sum = run().sum_within_or_all(0, 2000);
         assert_eq!((sum.amat(), sum.amat_overlapped()), (400.0, 100.0));
         assert_eq!(Row::default().amat(), 0.0);
     }
@@ -365,18 +365,18 @@ mod tests {
         let files = || std::fs::read_dir(folder.path()).unwrap().count();
         let job = Job { machine: "gtx480".into(), workload: "vecadd".into(), cycles: Some(4000), ..Job::default() };
         let one = job.clone().policy("static_limit:cores=1");
-        let first = lab.one(&one).unwrap();
-        assert!(first.issued > 0 && first.stretch(0, 4000).loads > 0 && first.how() == Ended::Cut);
-        let (watts, at_rest) = first.stretch(0, 4000).watts();
+        let first = lab.run_task(&one).unwrap();
+        assert!(first.issued > 0 && first.sum_within_or_all(0, 4000).loads > 0 && first.run_end() == RunEnd::Cut);
+        let (watts, at_rest) = first.sum_within_or_all(0, 4000).watts();
         assert!(at_rest > 0.0 && watts > at_rest, "{watts} W, {at_rest} W at rest");
-        assert_eq!((lab.one(&one).unwrap(), files()), (first.clone(), 1));
-        let all = lab.one(&job).unwrap();
-        assert!(all.issued > first.issued && all.stretch(0, 4000).watts().1 > at_rest, "unused cores without power do not leak");
+        assert_eq!((lab.run_task(&one).unwrap(), files()), (first.clone(), 1));
+        let all = lab.run_task(&job).unwrap();
+        assert!(all.issued > first.issued && all.sum_within_or_all(0, 4000).watts().1 > at_rest, "unused cores without power do not leak");
         for other in [job.clone().cycles(Some(3000)), job.clone().set("gpu.sms", 14), Job { machine: "m2090".into(), ..job.clone() }] {
             let before = files();
-            lab.one(&other).unwrap();
+            lab.run_task(&other).unwrap();
             assert_eq!(files(), before + 1, "{other}");
         }
-        assert!(lab.one(&job.set("gpu.smss", 3)).unwrap_err().to_string().contains("gpu.smss"));
+        assert!(lab.run_task(&job.set("gpu.smss", 3)).unwrap_err().to_string().contains("gpu.smss"));
     }
 }

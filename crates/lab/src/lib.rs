@@ -43,7 +43,7 @@ pub trait Task: fmt::Display + Sync {
 
     /// Returns the digest of the program sources that the result depends on.
     fn sources(&self) -> &'static str {
-        warpshard_build::SOURCES
+        warpshard_build::SOURCES_DIGEST
     }
 
     /// Simulates the task.
@@ -62,16 +62,16 @@ pub struct Lab {
     /// Folder of stored results; `None` stores no results.
     store: Option<PathBuf>,
     progress: Option<ProgressFn>,
-    counts: Arc<Mutex<Counts>>,
+    counts: Arc<Mutex<TaskCounts>>,
 }
 
 /// Progress of a study's tasks.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+struct TaskCounts {
     /// Number of finished tasks.
-    done: usize,
+    finished_tasks: usize,
     /// Number of tasks requested so far.
-    known: usize,
+    requested_tasks: usize,
 }
 
 impl Lab {
@@ -84,30 +84,30 @@ impl Lab {
     ///
     /// # Errors
     /// Fails if the task fails; the error has the name of the task.
-    pub fn one<T: Task>(&self, task: &T) -> Result<T::Result, TaskError> {
-        self.expect(1);
-        self.counted(task, false)
+    pub fn run_task<T: Task>(&self, task: &T) -> Result<T::Result, TaskError> {
+        self.add_requested(1);
+        self.run_and_count(task, false)
     }
 
     /// Returns the results of all tasks in their order. Tasks start in their order and run in parallel.
     ///
     /// # Errors
     /// Fails if a task fails; the error has the name of the first failed task.
-    pub fn all<T: Task>(&self, tasks: &[T]) -> Result<Vec<T::Result>, TaskError> {
-        self.expect(tasks.len());
-        tasks.par_iter().with_max_len(1).map(|task| self.counted(task, true)).collect()
+    pub fn run_tasks<T: Task>(&self, tasks: &[T]) -> Result<Vec<T::Result>, TaskError> {
+        self.add_requested(tasks.len());
+        tasks.par_iter().with_max_len(1).map(|task| self.run_and_count(task, true)).collect()
     }
 
-    fn expect(&self, tasks: usize) {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).known += tasks;
+    fn add_requested(&self, tasks: usize) {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).requested_tasks += tasks;
     }
 
     /// Runs a task and reports the number of finished tasks, with the total number if `several`.
-    fn counted<T: Task>(&self, task: &T, several: bool) -> Result<T::Result, TaskError> {
-        let result = task.key().and_then(|key| store::stored(self.store.as_deref(), task.sources(), &key, || task.run()));
-        let Counts { done, known } = {
+    fn run_and_count<T: Task>(&self, task: &T, several: bool) -> Result<T::Result, TaskError> {
+        let result = task.key().and_then(|key| store::load_or_compute(self.store.as_deref(), task.sources(), &key, || task.run()));
+        let TaskCounts { finished_tasks: done, requested_tasks: known } = {
             let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-            counts.done += 1;
+            counts.finished_tasks += 1;
             *counts
         };
         if let Some(progress) = &self.progress {

@@ -47,7 +47,7 @@ pub struct StudyOutput {
     figures: Vec<(String, f64)>,
     notes: Vec<String>,
     scatter: Option<Plot>,
-    tables: Vec<Table>,
+    tables: Vec<StudyTable>,
     plots: Vec<(&'static str, Plot)>,
     bars: Vec<(&'static str, Bars)>,
     compared: (Vec<String>, Vec<Vec<String>>),
@@ -57,7 +57,7 @@ pub struct StudyOutput {
 
 /// An additional table: its file, columns and rows, and a title if it is shown after the first table.
 #[derive(Clone, Debug, PartialEq)]
-struct Table {
+struct StudyTable {
     title: Option<String>,
     file: &'static str,
     header: Vec<String>,
@@ -65,12 +65,12 @@ struct Table {
 }
 
 /// Removes the sign of zeros in cells.
-fn cleaned(rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+fn cleaned_rows(rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
     rows.into_iter().map(|row| row.into_iter().map(without_minus_zero).collect()).collect()
 }
 
 /// Returns version and commit of the program.
-pub fn build() -> String {
+pub fn build_version() -> String {
     format!("{} {}", warpshard_build::VERSION, warpshard_build::commit())
 }
 
@@ -111,17 +111,17 @@ impl StudyOutput {
     /// Adds a table that is written to a file and not shown.
     pub fn table(&mut self, file: &'static str, header: &[&'static str], rows: Vec<Vec<String>>) {
         let header = header.iter().map(|&name| name.to_owned()).collect();
-        self.tables.push(Table { title: None, file, header, rows: cleaned(rows) });
+        self.tables.push(StudyTable { title: None, file, header, rows: cleaned_rows(rows) });
     }
 
     /// Adds a table that is shown below the first and written to a file.
     pub fn section(&mut self, title: &str, file: &'static str, header: Vec<String>, rows: Vec<Vec<String>>) {
         debug_assert!(rows.iter().all(|row| row.len() == header.len()), "{title}");
-        self.tables.push(Table { title: Some(title.to_owned()), file, header, rows: cleaned(rows) });
+        self.tables.push(StudyTable { title: Some(title.to_owned()), file, header, rows: cleaned_rows(rows) });
     }
 
     /// Returns the shown tables with their titles.
-    fn sections(&self) -> impl Iterator<Item = (&str, &Table)> {
+    fn sections(&self) -> impl Iterator<Item = (&str, &StudyTable)> {
         self.tables.iter().filter_map(|table| table.title.as_deref().map(|title| (title, table)))
     }
 
@@ -175,11 +175,11 @@ impl StudyOutput {
 
     /// Formats the study as text: title, table, comparison, figures, notes.
     pub fn text(&self) -> String {
-        let mut text = format!("{}\n\n{}", self.title, aligned(&self.header, &self.rows));
-        text.extend(self.sections().map(|(title, table)| format!("\n{title}\n{}", aligned(&table.header, &table.rows))));
+        let mut text = format!("{}\n\n{}", self.title, aligned_columns(&self.header, &self.rows));
+        text.extend(self.sections().map(|(title, table)| format!("\n{title}\n{}", aligned_columns(&table.header, &table.rows))));
         if !self.compared.1.is_empty() {
             text.push('\n');
-            text.push_str(&aligned(&self.compared.0, &self.compared.1));
+            text.push_str(&aligned_columns(&self.compared.0, &self.compared.1));
         }
         text.push('\n');
         text.extend(self.all_figures().iter().map(|(name, value)| format!("{name}: {value:.3}\n")));
@@ -210,7 +210,7 @@ impl StudyOutput {
             "columns": self.header,
             "rows": self.rows,
             "compared": { "columns": self.compared.0, "rows": self.compared.1 },
-            "build": build(),
+            "build": build_version(),
             "figures": self.all_figures().into_iter().map(|(name, value)| (name, serde_json::json!(value))).collect::<serde_json::Map<_, _>>(),
             "notes": self.notes,
         });
@@ -259,7 +259,7 @@ fn without_minus_zero(cell: String) -> String {
     }
 }
 
-fn aligned(header: &[String], rows: &[Vec<String>]) -> String {
+fn aligned_columns(header: &[String], rows: &[Vec<String>]) -> String {
     let lines = || std::iter::once(header).chain(rows.iter().map(Vec::as_slice));
     let widths: Vec<usize> = (0..header.len()).map(|column| lines().map(|cells| cells[column].len()).max().unwrap_or(0)).collect();
     let line = |cells: &[String]| {

@@ -97,7 +97,7 @@ struct RawValue<S> {
 }
 
 #[derive(Deserialize)]
-struct Common<S> {
+struct PublishedFile<S> {
     source: String,
     #[serde(default)]
     band: BTreeMap<String, Band>,
@@ -132,7 +132,7 @@ pub fn read<P: DeserializeOwned, S: DeserializeOwned>(study: &str, text: &str) -
 }
 
 fn parse<P: DeserializeOwned, S: DeserializeOwned>(text: &str) -> Result<Published<P, S>, String> {
-    let common: Common<S> = toml::from_str(text).map_err(|error| error.to_string())?;
+    let common: PublishedFile<S> = toml::from_str(text).map_err(|error| error.to_string())?;
     let mut own: toml::Table = toml::from_str(text).map_err(|error| error.to_string())?;
     for key in ["source", "band", "value"] {
         own.remove(key);
@@ -171,41 +171,41 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Own {
+    struct OwnSettings {
         kernels: u32,
     }
 
-    fn parsed(values: &str) -> Result<Published<Own, String>, String> {
+    fn parse_values(values: &str) -> Result<Published<OwnSettings, String>, String> {
         let head = "source = \"a paper\"\nkernels = 3\n[band.half]\nrelative = 0.5\nabsolute = 2.0\nreason = \"test\"\n";
         parse(&format!("{head}{values}"))
     }
 
-    fn one(kind: &str, rest: &str) -> Result<Claim, String> {
+    fn parse_claim(kind: &str, rest: &str) -> Result<Claim, String> {
         let text = format!("[[value]]\nfigure = \"f\"\nsource = \"Table 1\"\nof = \"f\"\nkind = \"{kind}\"\n{rest}");
-        parsed(&text).map(|published| published.values[0].claim)
+        parse_values(&text).map(|published| published.values[0].claim)
     }
 
     #[test]
     fn numbers_have_the_wider_of_both_tolerances() {
-        assert_eq!(one("number", "value = 10.0\nband = \"half\""), Ok(Claim::Number { value: 10.0, low: 5.0, high: 15.0 }));
-        assert_eq!(one("number", "value = -1.0\nband = \"half\""), Ok(Claim::Number { value: -1.0, low: -3.0, high: 1.0 }));
-        assert_eq!(parsed("").unwrap().own.kernels, 3);
+        assert_eq!(parse_claim("number", "value = 10.0\nband = \"half\""), Ok(Claim::Number { value: 10.0, low: 5.0, high: 15.0 }));
+        assert_eq!(parse_claim("number", "value = -1.0\nband = \"half\""), Ok(Claim::Number { value: -1.0, low: -3.0, high: 1.0 }));
+        assert_eq!(parse_values("").unwrap().own.kernels, 3);
     }
 
     #[test]
     fn bounds_and_directions_have_no_band() {
-        assert_eq!(one("at_least", "value = 98.0"), Ok(Claim::AtLeast(98.0)));
-        assert_eq!(one("at_most", "value = 4.0"), Ok(Claim::AtMost(4.0)));
-        assert_eq!(one("range", "range = [2.0, 3.0]"), Ok(Claim::Range(2.0, 3.0)));
-        assert_eq!(one("direction", ""), Ok(Claim::Direction));
+        assert_eq!(parse_claim("at_least", "value = 98.0"), Ok(Claim::AtLeast(98.0)));
+        assert_eq!(parse_claim("at_most", "value = 4.0"), Ok(Claim::AtMost(4.0)));
+        assert_eq!(parse_claim("range", "range = [2.0, 3.0]"), Ok(Claim::Range(2.0, 3.0)));
+        assert_eq!(parse_claim("direction", ""), Ok(Claim::Direction));
     }
 
     #[test]
     fn a_stated_number_cannot_be_a_direction_and_a_number_needs_its_band() {
-        assert!(one("direction", "value = 4.95").unwrap_err().contains("graded as a number"));
-        assert!(one("number", "value = 4.95").unwrap_err().contains("`value` and `band`"));
-        assert!(one("number", "value = 4.95\nband = \"quarter\"").unwrap_err().contains("no band `quarter`"));
-        assert!(one("range", "range = [3.0, 2.0]").unwrap_err().contains("LOW, HIGH"));
-        assert!(parse::<Own, String>("source = \"\"\nkernels = 1\n[band.a]\nreason = \"\"").unwrap_err().contains("no reason"));
+        assert!(parse_claim("direction", "value = 4.95").unwrap_err().contains("graded as a number"));
+        assert!(parse_claim("number", "value = 4.95").unwrap_err().contains("`value` and `band`"));
+        assert!(parse_claim("number", "value = 4.95\nband = \"quarter\"").unwrap_err().contains("no band `quarter`"));
+        assert!(parse_claim("range", "range = [3.0, 2.0]").unwrap_err().contains("LOW, HIGH"));
+        assert!(parse::<OwnSettings, String>("source = \"\"\nkernels = 1\n[band.a]\nreason = \"\"").unwrap_err().contains("no reason"));
     }
 }

@@ -48,11 +48,11 @@ pub struct Study {
     /// Default machine; empty if the study simulates no machine.
     pub machine: &'static str,
     /// Accepted options.
-    pub takes: &'static [StudyOption],
+    pub accepted_options: &'static [StudyOption],
     /// Reason for which other options are rejected, as the end of a sentence.
-    pub otherwise: &'static str,
+    pub rejection_reason: &'static str,
     /// Keys of the machine that the study sets, so that `--set` cannot override them.
-    pub sweeps: &'static [&'static str],
+    pub swept_keys: &'static [&'static str],
     /// Function that runs the study.
     pub run: fn(&Request) -> Result<StudyOutput, StudyError>,
 }
@@ -61,7 +61,7 @@ pub struct Study {
 pub type LoadFn = Arc<dyn Fn() -> Result<Workload, TaskError> + Send + Sync>;
 
 /// Prefix of settings of the kernel model; other settings are for the machine.
-const MODEL: &str = "workload.";
+const MODEL_PREFIX: &str = "workload.";
 
 /// The request of a user to a study.
 #[derive(Clone, Default)]
@@ -121,13 +121,15 @@ impl Study {
     }
 
     fn check(&self, request: &Request) -> Result<(), TaskError> {
-        if let Some(option) = request.given().into_iter().find(|option| !self.takes.contains(option)) {
-            return Err(format!("study `{}` does not take {}: {}", self.name, option.flag(), self.otherwise).into());
+        if let Some(option) = request.given_options().into_iter().find(|option| !self.accepted_options.contains(option)) {
+            return Err(format!("study `{}` does not take {}: {}", self.name, option.flag(), self.rejection_reason).into());
         }
-        if let Some((key, _)) = request.set.iter().find(|(key, _)| self.sweeps.contains(&key.as_str())) {
+        if let Some((key, _)) = request.set.iter().find(|(key, _)| self.swept_keys.contains(&key.as_str())) {
             return Err(format!("study `{}` sets {key} itself; it does not take --set {key}=..", self.name).into());
         }
-        if let Some((key, _)) = request.set.iter().find(|(key, _)| key.starts_with(MODEL) && !self.takes.contains(&StudyOption::Workload)) {
+        if let Some((key, _)) =
+            request.set.iter().find(|(key, _)| key.starts_with(MODEL_PREFIX) && !self.accepted_options.contains(&StudyOption::Workload))
+        {
             return Err(format!("study `{}` does not take --set {key}=..: the study sets the parameters of its models", self.name).into());
         }
         let machine = request.machine.as_deref().unwrap_or(self.machine);
@@ -147,7 +149,7 @@ impl Study {
 
 impl Request {
     /// Returns the given options.
-    fn given(&self) -> Vec<StudyOption> {
+    fn given_options(&self) -> Vec<StudyOption> {
         let given = |option: &StudyOption| match option {
             StudyOption::Machine => self.machine.is_some(),
             StudyOption::Set => !self.set.is_empty(),
@@ -168,7 +170,7 @@ impl Request {
 
     /// Returns the settings of the machine.
     pub fn machine_settings(&self) -> Vec<(String, String)> {
-        self.set.iter().filter(|(key, _)| !key.starts_with(MODEL)).cloned().collect()
+        self.set.iter().filter(|(key, _)| !key.starts_with(MODEL_PREFIX)).cloned().collect()
     }
 
     /// Returns an executor for the tasks of the study.

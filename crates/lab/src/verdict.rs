@@ -89,7 +89,7 @@ fn number(value: f64) -> String {
 
 /// Ends of a point's runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum RunEnd {
     /// The workload ended.
     Whole,
     /// The run was cut, and its figures cover only the simulated part.
@@ -105,7 +105,7 @@ pub struct Aggregate<'a, P> {
     /// Returns true if a point's model was fitted to this figure.
     pub fitted: &'a dyn Fn(&P) -> bool,
     /// Returns the end of a point's runs.
-    pub ended: &'a dyn Fn(&P) -> Ended,
+    pub ended: &'a dyn Fn(&P) -> RunEnd,
     /// Name and value of the trivial guess.
     pub trivial: Option<(&'a str, f64)>,
 }
@@ -151,7 +151,7 @@ impl Headline {
             without_two: (by.of)(&rest),
             median: median(&single),
             trivial: by.trivial.map_or_else(|| "-".into(), |(name, value)| format!("{value:.2} ({name})")),
-            marked: (marked(Ended::Cut), marked(Ended::Extrapolated)),
+            marked: (marked(RunEnd::Cut), marked(RunEnd::Extrapolated)),
         }
     }
 
@@ -165,14 +165,14 @@ impl Headline {
 }
 
 /// Returns the headline of the mean absolute error, where no error is fitted or cut; `trivial` is the name and value of a trivial guess.
-pub fn of_magnitudes(errors: &[f64], trivial: Option<(&str, f64)>) -> Headline {
+pub fn magnitude_headline(errors: &[f64], trivial: Option<(&str, f64)>) -> Headline {
     let points: Vec<&f64> = errors.iter().collect();
     let mean = |points: &[&f64]| mean(points.iter().map(|error| error.abs()));
-    Headline::new(&points, &Aggregate { of: &mean, fitted: &|_| false, ended: &|_| Ended::Whole, trivial })
+    Headline::new(&points, &Aggregate { of: &mean, fitted: &|_| false, ended: &|_| RunEnd::Whole, trivial })
 }
 
 /// Columns of the comparison table.
-const COLUMNS: [&str; 12] = [
+const GRADING_COLUMNS: [&str; 12] = [
     "figure",
     "ours",
     "published",
@@ -200,15 +200,15 @@ impl StudyOutput {
     }
 
     /// Adds a graded headline.
-    pub fn graded<S>(&mut self, value: &Value<S>, headline: &Headline) -> Verdict {
-        self.graded_with(value, headline, "")
+    pub fn grade_headline<S>(&mut self, value: &Value<S>, headline: &Headline) -> Verdict {
+        self.grade_headline_with(value, headline, "")
     }
 
     /// Adds a graded headline with a remark after our number.
-    pub fn graded_with<S>(&mut self, value: &Value<S>, headline: &Headline, remark: &str) -> Verdict {
+    pub fn grade_headline_with<S>(&mut self, value: &Value<S>, headline: &Headline, remark: &str) -> Verdict {
         let verdict = value.claim.grade(headline.all);
         let ours = format!("{} ({}){remark}", cell(headline.all), headline.count);
-        self.graded_row(value, ours, verdict, Some(headline));
+        self.add_graded_row(value, ours, verdict, Some(headline));
         if let Some(all) = headline.all {
             self.figure(&name(value), all);
         }
@@ -216,16 +216,16 @@ impl StudyOutput {
     }
 
     /// Adds a graded number that is no headline, such as the value of a single kernel, and the end of its run.
-    pub fn graded_number<S>(&mut self, value: &Value<S>, ours: Option<f64>, remark: &str) -> Verdict {
+    pub fn grade_number<S>(&mut self, value: &Value<S>, ours: Option<f64>, remark: &str) -> Verdict {
         let verdict = value.claim.grade(ours);
-        self.graded_row(value, format!("{}{remark}", cell(ours)), verdict, None);
+        self.add_graded_row(value, format!("{}{remark}", cell(ours)), verdict, None);
         verdict
     }
 
     /// Adds a graded direction; `agrees` is `None` if no run shows the direction.
-    pub fn graded_direction<S>(&mut self, value: &Value<S>, ours: String, agrees: Option<bool>) -> Verdict {
+    pub fn grade_direction<S>(&mut self, value: &Value<S>, ours: String, agrees: Option<bool>) -> Verdict {
         let verdict = agrees.map_or(Verdict::NotRun, Verdict::of);
-        self.graded_row(value, ours, verdict, None);
+        self.add_graded_row(value, ours, verdict, None);
         verdict
     }
 
@@ -233,18 +233,18 @@ impl StudyOutput {
     pub fn headline(&mut self, figure: &str, headline: &Headline) {
         let ours = format!("{} ({})", cell(headline.all), headline.count);
         let cells = [figure.to_owned(), ours].into_iter().chain((0..5).map(|_| "-".to_owned()));
-        self.compare(&COLUMNS, cells.chain(of_headline(headline)).collect());
+        self.compare(&GRADING_COLUMNS, cells.chain(headline_cells(headline)).collect());
         if let Some(all) = headline.all {
             self.figure(figure, all);
         }
     }
 
-    fn graded_row<S>(&mut self, value: &Value<S>, ours: String, verdict: Verdict, headline: Option<&Headline>) {
+    fn add_graded_row<S>(&mut self, value: &Value<S>, ours: String, verdict: Verdict, headline: Option<&Headline>) {
         let Value { claim, source, .. } = value;
         let verdict_name = verdict.name().to_owned();
         let cells = [name(value), ours, claim.published(), claim.band(), claim.kind().into(), source.clone(), verdict_name];
-        let more = headline.map_or_else(|| ["-"; 5].map(String::from), of_headline);
-        self.compare(&COLUMNS, cells.into_iter().chain(more).collect());
+        let more = headline.map_or_else(|| ["-"; 5].map(String::from), headline_cells);
+        self.compare(&GRADING_COLUMNS, cells.into_iter().chain(more).collect());
         self.count_verdict(verdict);
     }
 }
@@ -253,7 +253,7 @@ fn name<S>(value: &Value<S>) -> String {
     if value.unit.is_empty() { value.figure.clone() } else { format!("{}, {}", value.figure, value.unit) }
 }
 
-fn of_headline(headline: &Headline) -> [String; 5] {
+fn headline_cells(headline: &Headline) -> [String; 5] {
     let (unfitted, count) = headline.unfitted;
     let unfitted = format!("{} ({count})", cell(unfitted));
     [unfitted, cell(headline.without_two), cell(headline.median), headline.trivial.clone(), headline.runs()]
@@ -282,7 +282,7 @@ mod tests {
         let by = Aggregate {
             of: &|points: &[&f64]| mean(points.iter().map(|value| **value)),
             fitted: &|value| *value > 25.0,
-            ended: &|value| if *value < 1.5 { Ended::Extrapolated } else { Ended::Whole },
+            ended: &|value| if *value < 1.5 { RunEnd::Extrapolated } else { RunEnd::Whole },
             trivial: Some(("nothing", 0.0)),
         };
         let headline = Headline::new(&points, &by);

@@ -6,8 +6,8 @@
 
 use warpshard_base::{ClockDomain, Crossing, Cycle, Ring};
 
-use super::cache::DownKind;
-use super::dram::{Clocked, CycleEvents, Owner, Request, RequestKind};
+use super::cache::DownstreamKind;
+use super::dram::{Clocked, CycleEvents, DramRequest, RequestKind, SliceRequest};
 use super::llc::DramReply;
 use super::slices::Slices;
 
@@ -15,38 +15,38 @@ use super::slices::Slices;
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct DramSlots {
     /// The slices that use their reserved slot.
-    private: u64,
-    shared: u32,
+    reserved_slots_used: u64,
+    shared_slots_used: u32,
     limit: u32,
 }
 
 impl DramSlots {
     /// Returns `limit` shared slots, all free.
     pub(super) fn new(limit: u32) -> Self {
-        Self { private: 0, shared: 0, limit }
+        Self { reserved_slots_used: 0, shared_slots_used: 0, limit }
     }
 
     #[inline]
     fn uses_own(&self, slice: usize) -> bool {
-        self.private >> slice & 1 != 0
+        self.reserved_slots_used >> slice & 1 != 0
     }
 
     #[inline]
-    fn has(&self, slice: usize) -> bool {
-        !self.uses_own(slice) | (self.shared < self.limit)
+    fn has_free_slot(&self, slice: usize) -> bool {
+        !self.uses_own(slice) | (self.shared_slots_used < self.limit)
     }
 
     #[inline]
-    fn take(&mut self, slice: usize) {
-        self.shared += u32::from(self.uses_own(slice));
-        self.private |= 1 << slice;
+    fn acquire_slot(&mut self, slice: usize) {
+        self.shared_slots_used += u32::from(self.uses_own(slice));
+        self.reserved_slots_used |= 1 << slice;
     }
 
     #[inline]
     fn release(&mut self, slice: usize) {
         let own = self.uses_own(slice);
-        self.private &= !(u64::from(own) << slice);
-        self.shared -= u32::from(!own);
+        self.reserved_slots_used &= !(u64::from(own) << slice);
+        self.shared_slots_used -= u32::from(!own);
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) struct DramArbiter {
     pub(super) next_edge: Cycle,
     pub(super) dram_due: Cycle,
     /// Requests in the fixed delay in front of the channel. Each may not enter before the edges of its LLC cycle.
-    pub(super) delayed: Ring<(Cycle, Request)>,
+    pub(super) delayed_requests: Ring<(Cycle, DramRequest)>,
     dram_slots: DramSlots,
     last_sender: usize,
     /// The edge since which a request finds the channel full.
@@ -84,7 +84,7 @@ impl DramArbiter {
             channel_event: Cycle::NEVER,
             next_edge: Cycle::NEVER,
             dram_due: Cycle::NEVER,
-            delayed: Ring::new(16),
+            delayed_requests: Ring::new(16),
             dram_slots,
             full_since: None,
         }
@@ -109,7 +109,7 @@ impl DramArbiter {
             return self.edge;
         }
         let mut next = self.channel_event;
-        if let Some((at, _)) = self.delayed.front()
+        if let Some((at, _)) = self.delayed_requests.front()
             && (!full || self.full_since.is_none())
         {
             next = next.min(self.first_edge(*at));
@@ -120,14 +120,14 @@ impl DramArbiter {
     #[inline]
     fn can_send(&self, slices: &Slices, slice: usize) -> bool {
         let from = &slices.ports[slice].slice;
-        from.has_to_dram() & self.dram_slots.has(slice) & !from.from_dram_full()
+        from.has_to_dram() & self.dram_slots.has_free_slot(slice) & !from.from_dram_full()
     }
 
     /// Simulates a DRAM edge and finds the next one.
     // This function is called from one place per kind of channel, for every edge with work.
     pub(super) fn dram_cycle<C: Clocked>(&mut self, slices: &mut Slices, channel: &mut C, edge: Cycle) {
         debug_assert_eq!(self.dram_to_llc.first_at_or_after(edge), slices.now, "{}: {edge} is simulated late", slices.id);
-        if let Some(request) = channel.returned() {
+        if let Some(request) = channel.oldest_returned() {
             let (addr, sectors, number) = (request.addr, request.sectors(), request.slice);
             let side = &mut slices.ports[usize::from(number)];
             if !side.slice.from_dram_full() {
@@ -142,13 +142,13 @@ impl DramArbiter {
             }
         }
         let CycleEvents { written_back, moving, read } = channel.cycle(edge);
-        if let Some(Owner { slice, .. }) = written_back {
+        if let Some(SliceRequest { slice, .. }) = written_back {
             self.dram_slots.release(usize::from(slice));
         }
-        if let Some(Owner { slice, kind: RequestKind::Read { entry } }) = moving {
+        if let Some(SliceRequest { slice, kind: RequestKind::Read { entry } }) = moving {
             slices.slice(slice).expect_entry(entry);
         }
-        if let Some(Owner { slice, kind: RequestKind::Read { entry } }) = read {
+        if let Some(SliceRequest { slice, kind: RequestKind::Read { entry } }) = read {
             slices.slice(slice).expect_data(entry);
         }
         if !channel.is_full() {
@@ -182,13 +182,13 @@ impl DramArbiter {
             slices.due = slices.now;
         }
         let Some(down) = side.slice.pop_to_dram() else { return };
-        let (bank, row) = slices.common.local.bank_and_row(down.addr);
+        let (bank, row) = slices.parameters.local.bank_and_row(down.addr);
         let kind = match down.kind {
-            DownKind::Fetch { entry } => RequestKind::Read { entry },
-            DownKind::Write => RequestKind::Write { number: down.token },
-            DownKind::WriteBack => RequestKind::WriteBack { number: down.token },
+            DownstreamKind::Fetch { entry } => RequestKind::Read { entry },
+            DownstreamKind::Write => RequestKind::Write { number: down.token },
+            DownstreamKind::WriteBack => RequestKind::WriteBack { number: down.token },
         };
-        let request = Request {
+        let request = DramRequest {
             port: down.owner().port,
             addr: down.addr,
             row,
@@ -196,12 +196,12 @@ impl DramArbiter {
             bank: bank as u8,
             slice: i as u8,
             part: down.part,
-            ..Request::default()
+            ..DramRequest::default()
         };
-        self.dram_slots.take(i);
+        self.dram_slots.acquire_slot(i);
         self.last_sender = i;
         // The delay is counted from the first LLC cycle that is not before this edge, which is the present one.
-        self.delayed.append((slices.now.after(self.dram_latency), request.with_kind(kind)));
+        self.delayed_requests.append((slices.now.after(self.dram_latency), request.with_kind(kind)));
     }
 
     /// Returns the first DRAM edge that is simulated in this LLC cycle or later.
@@ -213,13 +213,13 @@ impl DramArbiter {
     /// Moves the oldest delayed request into the channel, or records that the channel is full.
     #[inline(always)]
     fn enter_channel<C: Clocked>(&mut self, now: Cycle, channel: &mut C, edge: Cycle) {
-        let Some((_, request)) = self.delayed.front().filter(|(at, _)| *at <= now) else { return };
+        let Some((_, request)) = self.delayed_requests.front().filter(|(at, _)| *at <= now) else { return };
         if channel.is_full() {
             self.full_since.get_or_insert(edge);
             return;
         }
         channel.push(edge, request);
-        self.delayed.drop_front();
+        self.delayed_requests.drop_front();
         if let Some(since) = self.full_since {
             channel.count_full(edge.0 - since.0);
             self.full_since = None;
@@ -230,5 +230,5 @@ impl DramArbiter {
 /// Returns true if a reply of the channel is ready and its slice accepts it.
 #[inline]
 fn answer_leaves<C: Clocked>(slices: &Slices, channel: &C) -> bool {
-    channel.returned().is_some_and(|request| !slices.slice(request.slice).from_dram_full())
+    channel.oldest_returned().is_some_and(|request| !slices.slice(request.slice).from_dram_full())
 }

@@ -11,5 +11,5 @@ mod slice_port;
 mod slices;
 mod warm;
 
-pub use partition::{Partition, PartitionDecision, StallCounts, WarmLine};
+pub use partition::{Partition, PartitionDecision, PartitionStallCounts, WarmLine};
 pub use ports::{PartitionPorts, arrival_capacity};

@@ -1,13 +1,13 @@
 //! A slice with its optional coalescer and its network ports: credits for its replies, credits for its requests, and the next cycle with
 //! work.
 //!
-//! Input: the results of [`Slice::cycle`], and credits. Output: replies and credits on their links. Invariant: before [`SlicePort::due`]
-//! the slice and its replies only wait, and waiting is counted up to, but not including, [`SlicePort::counted`].
+//! Input: the results of [`LlcSlice::cycle`], and credits. Output: replies and credits on their links. Invariant: before [`SlicePort::due`]
+//! the slice and its replies only wait, and waiting is counted up to, but not including, [`SlicePort::counted_until`].
 
 use warpshard_base::{Cycle, LinkId};
 use warpshard_protocol::{CreditReceiver, CreditSender, LocalMap, MemPacket, Outbox, Payload};
 
-use super::llc::{Coalescer, CoalescerOutcome, Sets, Slice, SliceProgress};
+use super::llc::{Coalescer, CoalescerOutcome, LlcSlice, SetIndexTables, SliceProgress};
 use super::ports::PartitionPorts;
 
 /// Constant parameters that all slices of a partition share.
@@ -15,7 +15,7 @@ use super::ports::PartitionPorts;
 pub(super) struct SliceParameters {
     #[state(fixed)]
     pub(super) local: LocalMap,
-    pub(super) sets: Sets,
+    pub(super) sets: SetIndexTables,
     pub(super) ports: PartitionPorts,
     /// Requests that the input queue of a slice holds.
     pub(super) in_queue: usize,
@@ -24,7 +24,7 @@ pub(super) struct SliceParameters {
 /// A slice and its ports at the networks.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct SlicePort {
-    pub(super) slice: Slice,
+    pub(super) slice: LlcSlice,
     /// The coalescer in front of the slice, if the machine has one.
     pub(super) coalescer: Option<Box<Coalescer>>,
     /// Credits for replies at the reply subnet; collected only if fewer than two are left.
@@ -34,7 +34,7 @@ pub(super) struct SlicePort {
     /// The first cycle in which the slice or its replies may have work other than waiting.
     pub(super) due: Cycle,
     /// The cycle up to which the slice's waiting is counted.
-    counted: Cycle,
+    counted_until: Cycle,
     /// True if a reply waits for credits.
     stalled: bool,
     /// The cycle since which a packet waits in the network's ejection queue, behind the partition's own queue; `NEVER` if none waits.
@@ -43,16 +43,16 @@ pub(super) struct SlicePort {
 
 impl SlicePort {
     /// Returns an idle slice with its optional coalescer, between the two ends of its links.
-    pub(super) fn new(slice: Slice, coalescer: Option<Box<Coalescer>>, answers: CreditSender, returns: CreditReceiver) -> Self {
-        Self { slice, coalescer, answers, returns, due: Cycle::NEVER, counted: Cycle(0), stalled: false, blocked: Cycle::NEVER }
+    pub(super) fn new(slice: LlcSlice, coalescer: Option<Box<Coalescer>>, answers: CreditSender, returns: CreditReceiver) -> Self {
+        Self { slice, coalescer, answers, returns, due: Cycle::NEVER, counted_until: Cycle(0), stalled: false, blocked: Cycle::NEVER }
     }
 
     /// Counts the slice's waiting up to, but not including, `until`; the reason for waiting has not changed since the last call.
     #[inline]
     pub(super) fn catch_up(&mut self, until: Cycle) {
-        if self.counted < until {
-            self.slice.skip(self.counted, until);
-            self.counted = until;
+        if self.counted_until < until {
+            self.slice.skip(self.counted_until, until);
+            self.counted_until = until;
         }
     }
 
@@ -101,7 +101,7 @@ impl SlicePort {
             *stalled_ports = if stalled { *stalled_ports + 1 } else { *stalled_ports - 1 };
         }
         let next = now.next();
-        self.counted = next;
+        self.counted_until = next;
         self.due = self.due_from(next);
         dram
     }

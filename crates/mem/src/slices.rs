@@ -2,7 +2,7 @@
 
 use warpshard_base::{Cycle, PartitionId};
 
-use super::llc::Slice;
+use super::llc::LlcSlice;
 use super::slice_port::{SliceParameters, SlicePort};
 
 /// The slices of a partition.
@@ -10,7 +10,7 @@ use super::slice_port::{SliceParameters, SlicePort};
 pub(super) struct Slices {
     /// The number of the partition.
     pub(super) id: PartitionId,
-    pub(super) common: SliceParameters,
+    pub(super) parameters: SliceParameters,
     /// The present LLC cycle.
     pub(super) now: Cycle,
     pub(super) ports: Box<[SlicePort]>,
@@ -21,12 +21,12 @@ pub(super) struct Slices {
 impl Slices {
     /// Returns idle slices at cycle 0.
     pub(super) fn new(id: PartitionId, common: SliceParameters, ports: Box<[SlicePort]>) -> Self {
-        Self { id, common, now: Cycle(0), ports, due: Cycle::NEVER }
+        Self { id, parameters: common, now: Cycle(0), ports, due: Cycle::NEVER }
     }
 
     /// Returns a slice.
     #[inline]
-    pub(super) fn slice(&self, number: u8) -> &Slice {
+    pub(super) fn slice(&self, number: u8) -> &LlcSlice {
         &self.ports[usize::from(number)].slice
     }
 }

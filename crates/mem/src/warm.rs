@@ -25,7 +25,7 @@ const MAX_DOUBLINGS: u32 = 8;
 /// Inserts the lines of `copy` at cycle `now` into `slice_ports`, the slices of one partition in order.
 pub(super) fn warm(slice_ports: &mut [SlicePort], map: &AddressMap, copy: HostCopy, how: MemcpyWarms, now: Cycle) {
     let Some((first, end)) = sectors_of(copy, how) else { return };
-    let Some(mut walk) = Walk::new(slice_ports, map, how, now) else { return };
+    let Some(mut walk) = CopyWalk::new(slice_ports, map, how, now) else { return };
     if how == MemcpyWarms::Full {
         walk.walk_fast(first, end);
         return;
@@ -54,10 +54,10 @@ fn sectors_of(copy: HostCopy, how: MemcpyWarms) -> Option<(u64, u64)> {
 }
 
 /// Some sectors of one line: the index of their slice in the partition, their address, and their mask.
-type Piece = (usize, Addr, SectorMask);
+type LinePiece = (usize, Addr, SectorMask);
 
 /// A walk over the sectors of a copy, from the view of one partition.
-struct Walk<'a> {
+struct CopyWalk<'a> {
     slice_ports: &'a mut [SlicePort],
     map: &'a AddressMap,
     owners: SliceLookup,
@@ -74,7 +74,7 @@ struct Walk<'a> {
     last: u64,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> CopyWalk<'a> {
     fn new(slice_ports: &'a mut [SlicePort], map: &'a AddressMap, how: MemcpyWarms, now: Cycle) -> Option<Self> {
         let first = slice_ports.first()?.slice.id().0;
         let slices = (first, first + u16::try_from(slice_ports.len()).ok()?);
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Walks from sector number `first` to `end` and leaves the same lines as [`Walk::walk_all`]. With addresses of 32 bits, the range must
+    /// Walks from sector number `first` to `end` and leaves the same lines as [`CopyWalk::walk_all`]. With addresses of 32 bits, the range must
     /// not cross a multiple of 4 GiB.
     fn walk_fast(&mut self, first: u64, end: u64) {
         if end - first <= 4 * self.span {
@@ -183,7 +183,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the sectors of one line at a sector, unless they belong to another partition, and the next sector to examine.
-    fn piece(&mut self, sector: u64, end: u64) -> (u64, Option<Piece>) {
+    fn piece(&mut self, sector: u64, end: u64) -> (u64, Option<LinePiece>) {
         let full = sector.wrapping_mul(SECTOR_BYTES);
         let addr = Addr(if self.low32 { full & u64::from(u32::MAX) } else { full });
         let (first, behind) = self.slices;
@@ -227,7 +227,7 @@ mod tests {
     fn walk(slice_ports: &mut [SlicePort], map: &AddressMap, copy: HostCopy, how: MemcpyWarms, now: Cycle, fast: bool) {
         if fast {
             warm(slice_ports, map, copy, how, now);
-        } else if let (Some((first, end)), Some(mut walk)) = (sectors_of(copy, how), Walk::new(slice_ports, map, how, now)) {
+        } else if let (Some((first, end)), Some(mut walk)) = (sectors_of(copy, how), CopyWalk::new(slice_ports, map, how, now)) {
             walk.walk_all(first, end);
         }
     }

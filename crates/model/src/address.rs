@@ -8,7 +8,7 @@ use warpshard_base::{LaneMask, WARP_SIZE};
 use warpshard_workload::AddressForm;
 
 use super::expr::Op;
-use super::value::{Fault, Frame, Lanes, Value};
+use super::value::{EvaluationFault, Frame, Lanes, Value};
 
 /// A sum of products.
 #[derive(Clone, Debug, Default)]
@@ -27,21 +27,21 @@ pub(super) struct Sum {
 
 impl Sum {
     /// Splits `value` into a sum of terms.
-    pub(super) fn of(value: &Value) -> Result<Self, Fault> {
+    pub(super) fn of(value: &Value) -> Result<Self, EvaluationFault> {
         let mut sum = Self::default();
         sum.add(value, 1)?;
         Ok(sum)
     }
 
-    fn add(&mut self, value: &Value, factor: i64) -> Result<(), Fault> {
-        let times = |a: i64, b: i64| a.checked_mul(b).ok_or(Fault::Arithmetic(Op::Mul, a, b));
+    fn add(&mut self, value: &Value, factor: i64) -> Result<(), EvaluationFault> {
+        let times = |a: i64, b: i64| a.checked_mul(b).ok_or(EvaluationFault::Arithmetic(Op::Mul, a, b));
         match value {
             Value::Const(constant) => {
                 let term = times(*constant, factor)?;
-                self.constant = self.constant.checked_add(term).ok_or(Fault::Arithmetic(Op::Add, self.constant, term))?;
+                self.constant = self.constant.checked_add(term).ok_or(EvaluationFault::Arithmetic(Op::Add, self.constant, term))?;
             }
             Value::Uniform(slot) => match self.slots.iter_mut().find(|(known, _)| known == slot) {
-                Some((_, known)) => *known = known.checked_add(factor).ok_or(Fault::Arithmetic(Op::Add, *known, factor))?,
+                Some((_, known)) => *known = known.checked_add(factor).ok_or(EvaluationFault::Arithmetic(Op::Add, *known, factor))?,
                 None => self.slots.push((*slot, factor)),
             },
             Value::Binary(op, sides) => match (op, &sides.0, &sides.1) {
@@ -73,7 +73,7 @@ impl Sum {
 
     /// Evaluates the constant and uniform terms.
     #[inline]
-    pub(super) fn base(&self, frame: &mut Frame<'_>) -> Result<i64, Fault> {
+    pub(super) fn base(&self, frame: &mut Frame<'_>) -> Result<i64, EvaluationFault> {
         let mut total = self.constant;
         for &(slot, factor) in &self.slots {
             total = accumulate(total, frame.uniform[usize::from(slot)], factor)?;
@@ -85,7 +85,7 @@ impl Sum {
     }
 
     /// Adds `terms` to the lanes of `mask`.
-    pub(super) fn spread(terms: &[(Value, i64)], frame: &mut Frame<'_>, mask: LaneMask, out: &mut Lanes) -> Result<(), Fault> {
+    pub(super) fn add_terms(terms: &[(Value, i64)], frame: &mut Frame<'_>, mask: LaneMask, out: &mut Lanes) -> Result<(), EvaluationFault> {
         let mut values = [0; WARP_SIZE as usize];
         for (value, factor) in terms {
             value.lanes(frame, mask, &mut values)?;
@@ -98,7 +98,7 @@ impl Sum {
                 overflow |= u32::from(first | second) << lane;
             }
             if let Some(lane) = LaneMask(overflow & mask.0).iter().next() {
-                return Err(Fault::Arithmetic(Op::Mul, values[lane as usize], *factor));
+                return Err(EvaluationFault::Arithmetic(Op::Mul, values[lane as usize], *factor));
             }
         }
         Ok(())
@@ -106,9 +106,9 @@ impl Sum {
 }
 
 #[inline]
-fn accumulate(total: i64, value: i64, factor: i64) -> Result<i64, Fault> {
-    let term = value.checked_mul(factor).ok_or(Fault::Arithmetic(Op::Mul, value, factor))?;
-    total.checked_add(term).ok_or(Fault::Arithmetic(Op::Add, total, term))
+fn accumulate(total: i64, value: i64, factor: i64) -> Result<i64, EvaluationFault> {
+    let term = value.checked_mul(factor).ok_or(EvaluationFault::Arithmetic(Op::Mul, value, factor))?;
+    total.checked_add(term).ok_or(EvaluationFault::Arithmetic(Op::Add, total, term))
 }
 
 /// A comparison of two sums. For most warps the extremes of the fixed part decide it.

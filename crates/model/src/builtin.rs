@@ -8,7 +8,7 @@ use super::load::Model;
 
 /// Returns names and summaries of the models among `files`, in alphabetical order.
 pub fn builtin_names(files: &Files) -> Vec<(&'static str, String)> {
-    let mut names: Vec<_> = files.of(Kind::Model).map(|file| (file.name, summary(file.text))).collect();
+    let mut names: Vec<_> = files.files_of_kind(Kind::Model).map(|file| (file.name, summary(file.text))).collect();
     names.sort();
     names
 }

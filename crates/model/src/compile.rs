@@ -9,17 +9,17 @@ use warpshard_workload::{Control, KernelInfo, MemInst, MemSpace, RegisterSets, S
 
 use super::address::{Comparison, Pattern};
 use super::error::{Problem, suggest};
-use super::kernel::{Buffer, Constants, bounded};
+use super::kernel::{Buffer, Constants, bounded_value};
 use super::ops::{self, OpInfo};
-use super::program::{Access, Bound, Bracket, Node, Origin, Program, Sharing, Slot};
-use super::registers::{LIMIT, Operand, Registers};
+use super::program::{BodyNode, Bound, CompiledKernel, DivergenceBracket, FormulaOrigin, LetSlot, MemoryAccess, Sharing};
+use super::registers::{REGISTER_LIMIT, RegisterOperand, Registers};
 use super::schema::{KernelText, ModelText};
 use super::step::{Step, StepKind};
 use super::text::Formula;
-use super::value::{Lanes, Meaning, bind, lanes, uniform};
+use super::value::{Lanes, NameMeaning, bind, lanes, uniform};
 
 /// Maximum static instructions of a kernel; a larger kernel has a loop that should not be unrolled.
-const MAX_STATIC: usize = 1 << 18;
+const MAX_STATIC_INSTRUCTIONS: usize = 1 << 18;
 /// Bytes of an instruction on Volta.
 const INSTRUCTION_BYTES: u32 = 16;
 /// Maximum nesting depth of steps, including blocks.
@@ -27,16 +27,16 @@ pub(super) const MAX_DEPTH: u32 = 32;
 
 /// A compiled launch, and the mnemonic of each static instruction.
 #[derive(Debug)]
-pub(super) struct Compiled {
+pub(super) struct CompiledLaunch {
     /// The program that the generator executes.
-    pub(super) program: Program,
+    pub(super) program: CompiledKernel,
     /// The mnemonic of each static instruction.
     pub(super) mnemonics: Arc<[String]>,
 }
 
 /// Inputs of the compilation of a launch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Launch<'a> {
+pub(super) struct LaunchInput<'a> {
     /// Name of the file, for messages during generation.
     pub(super) file: &'a str,
     /// The parsed model.
@@ -51,44 +51,44 @@ pub(super) struct Launch<'a> {
     pub(super) seed: u64,
 }
 
-pub(super) struct Draft {
+pub(super) struct DraftInstruction {
     pub(super) mnemonic: String,
     /// True for a load through the texture cache, which has no mnemonic of its own.
     pub(super) texture: bool,
-    pub(super) dst: Operand,
-    pub(super) src: [Operand; 4],
+    pub(super) dst: RegisterOperand,
+    pub(super) src: [RegisterOperand; 4],
 }
 
 pub(super) struct Compiler<'a> {
-    pub(super) launch: Launch<'a>,
+    pub(super) launch: LaunchInput<'a>,
     pub(super) info: KernelInfo,
     pub(super) positions: Box<[[Lanes; lanes::COUNT as usize]]>,
     /// Masks of the lanes with threads, per warp.
     pub(super) threads: Box<[u32]>,
     /// Loop counters, with the innermost last.
-    pub(super) scope: Vec<(String, Meaning)>,
+    pub(super) scope: Vec<(String, NameMeaning)>,
     /// Names defined by `let`s, and true if they vary by lane.
-    pub(super) lets: Vec<(String, bool, Slot)>,
+    pub(super) lets: Vec<(String, bool, LetSlot)>,
     /// `let`s defined so far in the order of the text.
     pub(super) defined: FxHashSet<String>,
     pub(super) uniform_slots: u16,
     pub(super) lane_slots: u16,
-    pub(super) drafts: Vec<Draft>,
+    pub(super) drafts: Vec<DraftInstruction>,
     /// Static instructions that start a basic block, ascending; the last may be one past the end.
     pub(super) blocks: Vec<u32>,
     pub(super) registers: Registers,
     pub(super) stretches: Vec<u32>,
-    pub(super) accesses: Vec<Access>,
+    pub(super) accesses: Vec<MemoryAccess>,
     pub(super) patterns: Vec<Pattern>,
     pub(super) known_patterns: FxHashMap<(Lanes, i64), u32>,
-    pub(super) origins: Vec<Origin>,
+    pub(super) origins: Vec<FormulaOrigin>,
     pub(super) sharing: Sharing,
     pub(super) problems: Vec<Problem>,
     pub(super) depth: u32,
 }
 
 /// Compiles a launch with the resources in `info`.
-pub(super) fn compile(launch: Launch<'_>, mut info: KernelInfo) -> Result<Compiled, Vec<Problem>> {
+pub(super) fn compile(launch: LaunchInput<'_>, mut info: KernelInfo) -> Result<CompiledLaunch, Vec<Problem>> {
     let positions = positions(&info);
     let threads: Box<[u32]> = (0..info.warps_per_cta())
         .map(|warp| (info.threads_per_cta() - warp * WARP_SIZE).min(WARP_SIZE))
@@ -118,12 +118,12 @@ pub(super) fn compile(launch: Launch<'_>, mut info: KernelInfo) -> Result<Compil
     };
     compiler.find_lets();
     let mut body = compiler.steps(&launch.kernel.body);
-    let exit = compiler.emit(ops::known("exit"), Operand::None, [Operand::None; 4]);
-    body.push(Node::Exit { index: exit, when: None });
+    let exit = compiler.emit(ops::known_operation("exit"), RegisterOperand::None, [RegisterOperand::None; 4]);
+    body.push(BodyNode::Exit { index: exit, when: None });
     let needed = compiler.registers.assign();
     let line = launch.kernel.registers.as_ref().map_or(launch.kernel.line, |formula| formula.line);
-    if needed > LIMIT || (info.registers > 0 && needed > info.registers) {
-        let most = if info.registers > 0 { info.registers } else { LIMIT };
+    if needed > REGISTER_LIMIT || (info.registers > 0 && needed > info.registers) {
+        let most = if info.registers > 0 { info.registers } else { REGISTER_LIMIT };
         let problem = Problem::new(line, "registers", format!("the body needs {needed} registers, but a thread has {most}"));
         compiler.problems.push(problem.help("raise `registers` (at most 255), or reuse register names"));
     }
@@ -159,7 +159,7 @@ fn positions(info: &KernelInfo) -> Box<[[Lanes; lanes::COUNT as usize]]> {
 }
 
 impl<'a> Compiler<'a> {
-    fn finish(self, body: Vec<Node>, info: KernelInfo, threads: Box<[u32]>) -> Compiled {
+    fn finish(self, body: Vec<BodyNode>, info: KernelInfo, threads: Box<[u32]>) -> CompiledLaunch {
         let code = self.drafts.iter().enumerate().map(|(i, draft)| {
             let opcode = ops::volta(&draft.mnemonic);
             let mem = opcode.mem.map(|row| row.access(&draft.mnemonic));
@@ -177,7 +177,7 @@ impl<'a> Compiler<'a> {
                 registers: RegisterSets::new(dst, src),
             }
         });
-        let program = Program {
+        let program = CompiledKernel {
             info,
             seed: self.launch.seed,
             code: code.collect(),
@@ -195,7 +195,7 @@ impl<'a> Compiler<'a> {
             sharing: self.sharing,
             common_program: OnceLock::new(),
         };
-        Compiled { program, mnemonics: self.drafts.into_iter().map(|draft| draft.mnemonic).collect() }
+        CompiledLaunch { program, mnemonics: self.drafts.into_iter().map(|draft| draft.mnemonic).collect() }
     }
 
     pub(super) fn bind(&mut self, formula: &Formula) -> Option<Bound> {
@@ -203,7 +203,7 @@ impl<'a> Compiler<'a> {
             Ok(value) => {
                 self.sharing.ctas &= !value.differs_by_cta();
                 self.sharing.warps &= !value.differs_by_warp();
-                self.origins.push(Origin { line: formula.line, key: formula.key.clone(), text: formula.text.clone() });
+                self.origins.push(FormulaOrigin { line: formula.line, key: formula.key.clone(), text: formula.text.clone() });
                 let origin = self.origins.len() as u32 - 1;
                 let varies = value.varies();
                 // The evaluation of the formula itself reports a fault that occurs here.
@@ -221,24 +221,24 @@ impl<'a> Compiler<'a> {
     }
 
     /// Returns the compile-time value of a formula over parameters and the counters of unrolled loops.
-    pub(super) fn known(&mut self, formula: &Formula, low: i64, high: i64) -> Option<i64> {
+    pub(super) fn known_value(&mut self, formula: &Formula, low: i64, high: i64) -> Option<i64> {
         let mut constants = self.launch.constants.clone();
         for (name, meaning) in &self.scope {
-            if let Meaning::Const(value) = meaning {
+            if let NameMeaning::Const(value) = meaning {
                 constants.push((name.clone(), *value));
             }
         }
-        bounded(formula, &constants, low, high).map_err(|problem| self.problems.push(problem)).ok()
+        bounded_value(formula, &constants, low, high).map_err(|problem| self.problems.push(problem)).ok()
     }
 
     /// Adds a static instruction.
-    pub(super) fn emit(&mut self, op: &OpInfo, dst: Operand, src: [Operand; 4]) -> u32 {
-        self.drafts.push(Draft { mnemonic: op.mnemonic.to_owned(), texture: false, dst, src });
+    pub(super) fn emit(&mut self, op: &OpInfo, dst: RegisterOperand, src: [RegisterOperand; 4]) -> u32 {
+        self.drafts.push(DraftInstruction { mnemonic: op.mnemonic.to_owned(), texture: false, dst, src });
         self.drafts.len() as u32 - 1
     }
 
     fn branch(&mut self, name: &str) -> u32 {
-        self.emit(ops::known(name), Operand::None, [Operand::None; 4])
+        self.emit(ops::known_operation(name), RegisterOperand::None, [RegisterOperand::None; 4])
     }
 
     /// Starts a basic block at the next instruction.
@@ -249,19 +249,20 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn steps(&mut self, steps: &[Step]) -> Vec<Node> {
+    fn steps(&mut self, steps: &[Step]) -> Vec<BodyNode> {
         let mut nodes = Vec::new();
         self.append(steps, &mut nodes);
         nodes
     }
 
-    fn append(&mut self, steps: &[Step], nodes: &mut Vec<Node>) {
+    fn append(&mut self, steps: &[Step], nodes: &mut Vec<BodyNode>) {
         self.depth += 1;
         for step in steps {
-            if self.drafts.len() > MAX_STATIC || self.depth > MAX_DEPTH {
+            if self.drafts.len() > MAX_STATIC_INSTRUCTIONS || self.depth > MAX_DEPTH {
                 let what = if self.depth > MAX_DEPTH { "the steps nest too deeply" } else { "the body has too many instructions" };
-                let limits =
-                    format!("at most {MAX_DEPTH} levels and {MAX_STATIC} instructions; does a block use itself, or an `unroll` too much?");
+                let limits = format!(
+                    "at most {MAX_DEPTH} levels and {MAX_STATIC_INSTRUCTIONS} instructions; does a block use itself, or an `unroll` too much?"
+                );
                 self.problems.push(Problem::new(step.line, "", what).help(limits));
                 break;
             }
@@ -279,7 +280,7 @@ impl<'a> Compiler<'a> {
         self.depth -= 1;
     }
 
-    fn inline(&mut self, line: u32, name: &str, nodes: &mut Vec<Node>) {
+    fn inline(&mut self, line: u32, name: &str, nodes: &mut Vec<BodyNode>) {
         let blocks = &self.launch.model.blocks;
         match blocks.iter().find(|(known, _)| known == name) {
             Some((_, steps)) => self.append(steps, nodes),
@@ -293,7 +294,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn assign(&mut self, line: u32, name: &str, value: &Formula, nodes: &mut Vec<Node>) {
+    fn assign(&mut self, line: u32, name: &str, value: &Formula, nodes: &mut Vec<BodyNode>) {
         if !self.defined.contains(name) {
             self.check_new_name("let", name, line, false);
         }
@@ -301,16 +302,16 @@ impl<'a> Compiler<'a> {
         self.defined.insert(name.to_owned());
         let slot = self.lets.iter().find(|(known, _, _)| known == name).map(|&(_, _, slot)| slot);
         if let (Some(slot), Some(value)) = (slot, bound) {
-            nodes.push(Node::Let { slot, value });
+            nodes.push(BodyNode::Let { slot, value });
         }
     }
 
-    fn repeat(&mut self, line: u32, counter: &str, count: &Formula, unroll: bool, body: &[Step], nodes: &mut Vec<Node>) {
+    fn repeat(&mut self, line: u32, counter: &str, count: &Formula, unroll: bool, body: &[Step], nodes: &mut Vec<BodyNode>) {
         self.check_new_name("loop", counter, line, true);
         if unroll {
-            let Some(count) = self.known(count, 0, MAX_STATIC as i64) else { return };
+            let Some(count) = self.known_value(count, 0, MAX_STATIC_INSTRUCTIONS as i64) else { return };
             for i in 0..count {
-                self.scope.push((counter.to_owned(), Meaning::Const(i)));
+                self.scope.push((counter.to_owned(), NameMeaning::Const(i)));
                 self.append(body, nodes);
                 self.scope.pop();
                 if !self.problems.is_empty() {
@@ -323,21 +324,21 @@ impl<'a> Compiler<'a> {
         let slot = self.uniform_slots;
         self.uniform_slots += 1;
         let open = count.varies.then(|| self.branch("bssy"));
-        self.scope.push((counter.to_owned(), Meaning::Uniform(slot)));
+        self.scope.push((counter.to_owned(), NameMeaning::Uniform(slot)));
         self.start_block();
         let body = self.steps(body);
         self.scope.pop();
-        let register = self.registers.note(&format!("loop {counter}"), 0, 1);
-        let none = Operand::None;
-        let advance = self.emit(ops::known("iadd"), register, [register, Operand::Zero, none, none]);
-        let test = self.emit(ops::known("isetp"), none, [register, none, none, none]);
+        let register = self.registers.record_use(&format!("loop {counter}"), 0, 1);
+        let none = RegisterOperand::None;
+        let advance = self.emit(ops::known_operation("iadd"), register, [register, RegisterOperand::Zero, none, none]);
+        let test = self.emit(ops::known_operation("isetp"), none, [register, none, none, none]);
         let branch = self.branch("bra");
         self.start_block();
-        let bracket = open.map(|open| Bracket { open, close: self.branch("bsync") });
-        nodes.push(Node::Loop { counter: slot, count, body, step: [advance, test], branch, bracket });
+        let bracket = open.map(|open| DivergenceBracket { open, close: self.branch("bsync") });
+        nodes.push(BodyNode::Loop { counter: slot, count, body, step: [advance, test], branch, bracket });
     }
 
-    fn choose(&mut self, condition: &Formula, then: &[Step], otherwise: &[Step], nodes: &mut Vec<Node>) {
+    fn choose(&mut self, condition: &Formula, then: &[Step], otherwise: &[Step], nodes: &mut Vec<BodyNode>) {
         let Some(condition) = self.bind(condition) else { return };
         let open = condition.varies.then(|| self.branch("bssy"));
         let branch = self.branch("bra");
@@ -347,7 +348,7 @@ impl<'a> Compiler<'a> {
         self.start_block();
         let otherwise = self.steps(otherwise);
         self.start_block();
-        let bracket = open.map(|open| Bracket { open, close: self.branch("bsync") });
-        nodes.push(Node::If { condition, branch, then, skip, otherwise, bracket });
+        let bracket = open.map(|open| DivergenceBracket { open, close: self.branch("bsync") });
+        nodes.push(BodyNode::If { condition, branch, then, skip, otherwise, bracket });
     }
 }

@@ -110,7 +110,7 @@ impl fmt::Display for Op {
 }
 
 /// Binary operators by precedence level, loosest first; longer symbols precede their prefixes.
-const LEVELS: [&[Op]; 7] = [
+const PRECEDENCE_LEVELS: [&[Op]; 7] = [
     &[Op::Or],
     &[Op::Xor],
     &[Op::And],
@@ -158,8 +158,8 @@ impl Expr {
 pub(super) fn parse(text: &str) -> Result<Expr, String> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     let expr = parser.level(0)?;
-    parser.blanks();
-    match parser.rest().chars().next() {
+    parser.skip_blanks();
+    match parser.remaining_text().chars().next() {
         None => Ok(expr),
         Some(found) => Err(format!("`{found}` at column {} is not expected after a complete formula", parser.at + 1)),
     }
@@ -178,18 +178,18 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn rest(&self) -> &'a str {
+    fn remaining_text(&self) -> &'a str {
         &self.text[self.at..]
     }
 
-    fn blanks(&mut self) {
-        let rest = self.rest();
+    fn skip_blanks(&mut self) {
+        let rest = self.remaining_text();
         self.at += rest.len() - rest.trim_start().len();
     }
 
-    fn take(&mut self, symbol: &str) -> bool {
-        self.blanks();
-        let found = self.rest().starts_with(symbol);
+    fn accept(&mut self, symbol: &str) -> bool {
+        self.skip_blanks();
+        let found = self.remaining_text().starts_with(symbol);
         if found {
             self.at += symbol.len();
         }
@@ -197,11 +197,11 @@ impl<'a> Parser<'a> {
     }
 
     fn level(&mut self, level: usize) -> Result<Expr, String> {
-        let Some(ops) = LEVELS.get(level) else { return self.unary() };
+        let Some(ops) = PRECEDENCE_LEVELS.get(level) else { return self.unary() };
         let mut left = self.level(level + 1)?;
         loop {
-            self.blanks();
-            let rest = self.rest();
+            self.skip_blanks();
+            let rest = self.remaining_text();
             // `<` of `<<` belongs to the shift level, which binds tighter and has already been parsed.
             let shift = rest.starts_with("<<") || rest.starts_with(">>");
             let found = ops.iter().find(|op| rest.starts_with(op.symbol()) && !(shift && op.symbol().len() == 1));
@@ -217,9 +217,9 @@ impl<'a> Parser<'a> {
         if self.depth > MAX_DEPTH {
             return Err(format!("the formula nests deeper than {MAX_DEPTH}"));
         }
-        let expr = if self.take("-") {
+        let expr = if self.accept("-") {
             Expr::Binary(Op::Sub, Box::new((Expr::Int(0), self.unary()?)))
-        } else if self.take("!") {
+        } else if self.accept("!") {
             Expr::Binary(Op::Eq, Box::new((self.unary()?, Expr::Int(0))))
         } else {
             self.primary()?
@@ -229,18 +229,18 @@ impl<'a> Parser<'a> {
     }
 
     fn primary(&mut self) -> Result<Expr, String> {
-        if self.take("(") {
+        if self.accept("(") {
             let inner = self.level(0)?;
             return self.close().map(|()| inner);
         }
         let start = self.at;
         let word: &str = {
-            let rest = self.rest();
+            let rest = self.remaining_text();
             let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
             &rest[..end]
         };
         if word.is_empty() {
-            return Err(match self.rest().chars().next() {
+            return Err(match self.remaining_text().chars().next() {
                 None => "the formula ends where a number or a name is expected".to_owned(),
                 Some(found) => format!("`{found}` at column {} where a number or a name is expected", start + 1),
             });
@@ -249,14 +249,14 @@ impl<'a> Parser<'a> {
         if word.starts_with(|c: char| c.is_ascii_digit()) {
             return number(word).map(Expr::Int);
         }
-        if !self.take("(") {
+        if !self.accept("(") {
             return Ok(Expr::Name(word.to_owned()));
         }
         let first = self.level(0)?;
         let expr = match word {
             "random" | "random_warp" => Expr::Random { per_warp: word == "random_warp", bound: Box::new(first) },
             "min" | "max" | "hash" => {
-                if !self.take(",") {
+                if !self.accept(",") {
                     return Err(format!("`{word}` takes two arguments"));
                 }
                 let op = [Op::Min, Op::Max, Op::Hash].into_iter().find(|op| op.symbol() == word).unwrap_or(Op::Min);
@@ -268,7 +268,7 @@ impl<'a> Parser<'a> {
     }
 
     fn close(&mut self) -> Result<(), String> {
-        if self.take(")") { Ok(()) } else { Err(format!("a closing parenthesis is missing at column {}", self.at + 1)) }
+        if self.accept(")") { Ok(()) } else { Err(format!("a closing parenthesis is missing at column {}", self.at + 1)) }
     }
 }
 

@@ -11,8 +11,8 @@ use warpshard_workload::{AddressForm, CtaProgram, CtaSource, StreamBuilder, Warp
 
 use super::address::Sum;
 use super::error::{ModelError, Problem};
-use super::program::{Access, Bound, Node, Program, Slot};
-use super::value::{Fault, Frame, Lanes, lanes, uniform};
+use super::program::{BodyNode, Bound, CompiledKernel, LetSlot, MemoryAccess};
+use super::value::{EvaluationFault, Frame, Lanes, lanes, uniform};
 
 /// Maximum instructions of a warp's stream: a longer stream comes from a wrong trip count.
 pub(super) const MAX_WARP_INSTRUCTIONS: u32 = 1 << 24;
@@ -22,7 +22,7 @@ const MAX_CTA_INSTRUCTIONS: u32 = 1 << 26;
 /// Generator of the CTAs of one kernel launch.
 #[derive(Debug)]
 pub(super) struct Generator {
-    program: Arc<Program>,
+    program: Arc<CompiledKernel>,
     /// Number of the launch in the workload.
     launch: u64,
     failure: OnceLock<Problem>,
@@ -30,7 +30,7 @@ pub(super) struct Generator {
 
 impl Generator {
     /// Creates a generator that executes `program` for the CTAs of launch number `launch` of the workload.
-    pub(super) fn new(program: Arc<Program>, launch: u64) -> Self {
+    pub(super) fn new(program: Arc<CompiledKernel>, launch: u64) -> Self {
         Self { program, launch, failure: OnceLock::new() }
     }
 
@@ -54,7 +54,7 @@ impl Generator {
 
 impl CtaSource for Generator {
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
-        let Program { sharing, common_program, .. } = &*self.program;
+        let CompiledKernel { sharing, common_program, .. } = &*self.program;
         if sharing.ctas { Arc::clone(common_program.get_or_init(|| self.generate(index))) } else { self.generate(index) }
     }
 
@@ -75,33 +75,33 @@ impl CtaSource for Generator {
 
 /// Causes for which the generation of a warp stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cause {
-    Fault(Fault),
+enum FaultCause {
+    Fault(EvaluationFault),
     Outside { index: i64, limit: i64 },
     Count(i64),
     TooLong,
     CtaTooLong,
 }
 
-/// A cause that stopped a warp, and its location: an index into [`Program::origins`].
+/// A cause that stopped a warp, and its location: an index into [`CompiledKernel::origins`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct WarpFault {
     origin: u32,
     warp: u32,
-    cause: Cause,
+    cause: FaultCause,
 }
 
 impl WarpFault {
-    fn describe(self, program: &Program, launch: u64, cta: CtaIndex) -> Problem {
+    fn describe(self, program: &CompiledKernel, launch: u64, cta: CtaIndex) -> Problem {
         let origin = &program.origins[self.origin as usize];
         let cause = match self.cause {
-            Cause::Fault(fault) => fault.to_string(),
-            Cause::Outside { index, limit } => {
+            FaultCause::Fault(fault) => fault.to_string(),
+            FaultCause::Outside { index, limit } => {
                 format!("element {index} lies outside of the buffer, whose last element for this width is {}", limit - 1)
             }
-            Cause::Count(count) => format!("a trip count of {count}"),
-            Cause::TooLong => format!("the warp executes more than {MAX_WARP_INSTRUCTIONS} instructions"),
-            Cause::CtaTooLong => format!("the warps of the CTA execute more than {MAX_CTA_INSTRUCTIONS} instructions"),
+            FaultCause::Count(count) => format!("a trip count of {count}"),
+            FaultCause::TooLong => format!("the warp executes more than {MAX_WARP_INSTRUCTIONS} instructions"),
+            FaultCause::CtaTooLong => format!("the warps of the CTA execute more than {MAX_CTA_INSTRUCTIONS} instructions"),
         };
         let place = format!("this happens in kernel {} (launch {}), {cta}, warp {}", program.info.name, launch, self.warp);
         Problem::new(origin.line, &origin.key, cause).given(&origin.text).help(place)
@@ -109,7 +109,7 @@ impl WarpFault {
 }
 
 /// Generates the streams of one CTA.
-fn warps(program: &Program, launch: u64, cta: CtaIndex) -> Result<Box<[WarpStream]>, WarpFault> {
+fn warps(program: &CompiledKernel, launch: u64, cta: CtaIndex) -> Result<Box<[WarpStream]>, WarpFault> {
     let grid = program.info.grid;
     let mut frame = Frame {
         uniform: vec![0; usize::from(program.uniform_slots)],
@@ -123,7 +123,7 @@ fn warps(program: &Program, launch: u64, cta: CtaIndex) -> Result<Box<[WarpStrea
     frame.uniform[usize::from(uniform::CTA_X)] = i64::from(cta.0 % grid.x);
     frame.uniform[usize::from(uniform::CTA_Y)] = i64::from(cta.0 / grid.x % grid.y);
     frame.uniform[usize::from(uniform::CTA_Z)] = i64::from(cta.0 / grid.x / grid.y);
-    let mut walk = Walk { program, frame, builder: StreamBuilder::default(), live: LaneMask(0), warp: 0, before: 0 };
+    let mut walk = WarpWalk { program, frame, builder: StreamBuilder::default(), live: LaneMask(0), warp: 0, instructions_before: 0 };
     let count = program.threads.len();
     let mut streams: Vec<WarpStream> = Vec::with_capacity(count);
     for warp in 0..count {
@@ -131,33 +131,33 @@ fn warps(program: &Program, launch: u64, cta: CtaIndex) -> Result<Box<[WarpStrea
             streams.push(streams[0].clone());
         } else {
             let stream = walk.warp(warp)?;
-            walk.before += stream.len();
+            walk.instructions_before += stream.len();
             streams.push(stream);
         }
     }
     Ok(streams.into())
 }
 
-struct Walk<'p> {
-    program: &'p Program,
+struct WarpWalk<'p> {
+    program: &'p CompiledKernel,
     frame: Frame<'p>,
     builder: StreamBuilder,
     /// Lanes whose threads have not exited.
     live: LaneMask,
     warp: usize,
     /// Instructions of the previous warps of the CTA.
-    before: u32,
+    instructions_before: u32,
 }
 
-fn and(a: LaneMask, b: LaneMask) -> LaneMask {
+fn intersect_masks(a: LaneMask, b: LaneMask) -> LaneMask {
     LaneMask(a.0 & b.0)
 }
 
-fn without(a: LaneMask, b: LaneMask) -> LaneMask {
+fn subtract_mask(a: LaneMask, b: LaneMask) -> LaneMask {
     LaneMask(a.0 & !b.0)
 }
 
-impl Walk<'_> {
+impl WarpWalk<'_> {
     fn warp(&mut self, warp: usize) -> Result<WarpStream, WarpFault> {
         self.warp = warp;
         self.live = LaneMask(self.program.threads[warp]);
@@ -171,7 +171,7 @@ impl Walk<'_> {
         Ok(self.builder.finish())
     }
 
-    fn trouble(&self, origin: u32, cause: Cause) -> WarpFault {
+    fn warp_fault(&self, origin: u32, cause: FaultCause) -> WarpFault {
         WarpFault { origin, warp: self.warp as u32, cause }
     }
 
@@ -182,55 +182,55 @@ impl Walk<'_> {
                 return Ok(chosen);
             }
         }
-        bound.value.select(&mut self.frame, mask).map_err(|fault| self.trouble(bound.origin, Cause::Fault(fault)))
+        bound.value.select(&mut self.frame, mask).map_err(|fault| self.warp_fault(bound.origin, FaultCause::Fault(fault)))
     }
 
     fn scalar(&mut self, bound: &Bound) -> Result<i64, WarpFault> {
-        bound.value.scalar(&mut self.frame).map_err(|fault| self.trouble(bound.origin, Cause::Fault(fault)))
+        bound.value.scalar(&mut self.frame).map_err(|fault| self.warp_fault(bound.origin, FaultCause::Fault(fault)))
     }
 
     /// Executes `nodes` for the live lanes of `mask`.
-    fn nodes(&mut self, nodes: &[Node], mask: LaneMask) -> Result<(), WarpFault> {
+    fn nodes(&mut self, nodes: &[BodyNode], mask: LaneMask) -> Result<(), WarpFault> {
         let program = self.program;
         for node in nodes {
-            let mask = and(mask, self.live);
+            let mask = intersect_masks(mask, self.live);
             if mask.0 == 0 {
                 return Ok(());
             }
             match node {
-                Node::Stretch(range) => {
+                BodyNode::Stretch(range) => {
                     let indices = &program.stretches[range.start as usize..range.end as usize];
-                    self.stretch(indices, mask);
+                    self.append_stretch(indices, mask);
                 }
-                Node::Predicated { index, when } => {
+                BodyNode::Predicated { index, when } => {
                     let mask = self.select(when, mask)?;
                     self.builder.op(*index, mask);
                 }
-                Node::Access { index, access, when } => {
+                BodyNode::Access { index, access, when } => {
                     let mask = match when {
                         Some(when) => self.select(when, mask)?,
                         None => mask,
                     };
                     self.access(*index, &program.accesses[*access as usize], mask)?;
                 }
-                Node::Exit { index, when } => {
+                BodyNode::Exit { index, when } => {
                     let mask = match when {
                         Some(when) => self.select(when, mask)?,
                         None => mask,
                     };
                     self.builder.op(*index, mask);
-                    self.live = without(self.live, mask);
+                    self.live = subtract_mask(self.live, mask);
                 }
-                Node::Let { slot, value } => self.assign(*slot, value, mask)?,
-                Node::Loop { .. } => self.repeat(node, mask)?,
-                Node::If { .. } => self.choose(node, mask)?,
+                BodyNode::Let { slot, value } => self.assign(*slot, value, mask)?,
+                BodyNode::Loop { .. } => self.repeat(node, mask)?,
+                BodyNode::If { .. } => self.choose(node, mask)?,
             }
         }
         Ok(())
     }
 
     #[inline]
-    fn stretch(&mut self, indices: &[u32], mask: LaneMask) {
+    fn append_stretch(&mut self, indices: &[u32], mask: LaneMask) {
         if mask == LaneMask::FULL {
             self.builder.ops(indices);
         } else {
@@ -240,13 +240,13 @@ impl Walk<'_> {
         }
     }
 
-    fn assign(&mut self, slot: Slot, value: &Bound, mask: LaneMask) -> Result<(), WarpFault> {
+    fn assign(&mut self, slot: LetSlot, value: &Bound, mask: LaneMask) -> Result<(), WarpFault> {
         match slot {
-            Slot::Uniform(slot) => self.frame.uniform[usize::from(slot)] = self.scalar(value)?,
-            Slot::Lane(slot) => {
+            LetSlot::Uniform(slot) => self.frame.uniform[usize::from(slot)] = self.scalar(value)?,
+            LetSlot::Lane(slot) => {
                 let mut values = [0; WARP_SIZE as usize];
                 let done = value.value.lanes(&mut self.frame, mask, &mut values);
-                done.map_err(|fault| self.trouble(value.origin, Cause::Fault(fault)))?;
+                done.map_err(|fault| self.warp_fault(value.origin, FaultCause::Fault(fault)))?;
                 let kept = &mut self.frame.lanes[usize::from(slot - lanes::COUNT)];
                 for lane in mask.iter() {
                     kept[lane as usize] = values[lane as usize];
@@ -256,17 +256,17 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn repeat(&mut self, node: &Node, mask: LaneMask) -> Result<(), WarpFault> {
-        let Node::Loop { counter, count, body, step, branch, bracket } = node else { return Ok(()) };
+    fn repeat(&mut self, node: &BodyNode, mask: LaneMask) -> Result<(), WarpFault> {
+        let BodyNode::Loop { counter, count, body, step, branch, bracket } = node else { return Ok(()) };
         let mut counts = [0; WARP_SIZE as usize];
         if count.varies {
             let done = count.value.lanes(&mut self.frame, mask, &mut counts);
-            done.map_err(|fault| self.trouble(count.origin, Cause::Fault(fault)))?;
+            done.map_err(|fault| self.warp_fault(count.origin, FaultCause::Fault(fault)))?;
         } else {
             counts = [self.scalar(count)?; WARP_SIZE as usize];
         }
         if let Some(lane) = mask.iter().find(|&lane| counts[lane as usize] < 0) {
-            return Err(self.trouble(count.origin, Cause::Count(counts[lane as usize])));
+            return Err(self.warp_fault(count.origin, FaultCause::Count(counts[lane as usize])));
         }
         if let Some(bracket) = bracket {
             self.builder.op(bracket.open, mask);
@@ -277,46 +277,46 @@ impl Walk<'_> {
                 Some(count) => LaneMask(if iteration < count { u32::MAX } else { 0 }),
                 None => LaneMask((0..WARP_SIZE).fold(0, |bits, lane| bits | u32::from(counts[lane as usize] > iteration) << lane)),
             };
-            and(and(wanted, mask), live)
+            intersect_masks(intersect_masks(wanted, mask), live)
         };
         let mut iteration = 0;
         let mut active = staying(0, self.live);
         while active.0 != 0 {
             if self.builder.instructions() > MAX_WARP_INSTRUCTIONS {
-                return Err(self.trouble(count.origin, Cause::TooLong));
+                return Err(self.warp_fault(count.origin, FaultCause::TooLong));
             }
-            if self.before + self.builder.instructions() > MAX_CTA_INSTRUCTIONS {
-                return Err(self.trouble(count.origin, Cause::CtaTooLong));
+            if self.instructions_before + self.builder.instructions() > MAX_CTA_INSTRUCTIONS {
+                return Err(self.warp_fault(count.origin, FaultCause::CtaTooLong));
             }
             self.frame.uniform[usize::from(*counter)] = iteration;
             self.nodes(body, active)?;
-            active = and(active, self.live);
+            active = intersect_masks(active, self.live);
             if active.0 == 0 {
                 break;
             }
-            self.stretch(step, active);
+            self.append_stretch(step, active);
             iteration += 1;
             active = staying(iteration, active);
             self.builder.op(*branch, active);
         }
-        let left = and(mask, self.live);
+        let left = intersect_masks(mask, self.live);
         if let Some(bracket) = bracket.filter(|_| left.0 != 0) {
             self.builder.op(bracket.close, left);
         }
         Ok(())
     }
 
-    fn choose(&mut self, node: &Node, mask: LaneMask) -> Result<(), WarpFault> {
-        let Node::If { condition, branch, then, skip, otherwise, bracket } = node else { return Ok(()) };
+    fn choose(&mut self, node: &BodyNode, mask: LaneMask) -> Result<(), WarpFault> {
+        let BodyNode::If { condition, branch, then, skip, otherwise, bracket } = node else { return Ok(()) };
         let taken = self.select(condition, mask)?;
-        let rest = without(mask, taken);
+        let rest = subtract_mask(mask, taken);
         if let Some(bracket) = bracket {
             self.builder.op(bracket.open, mask);
         }
         self.builder.op(*branch, rest);
         if taken.0 != 0 {
             self.nodes(then, taken)?;
-            let left = and(taken, self.live);
+            let left = intersect_masks(taken, self.live);
             if let Some(skip) = skip.filter(|_| left.0 != 0) {
                 self.builder.op(skip, left);
             }
@@ -324,19 +324,19 @@ impl Walk<'_> {
         if rest.0 != 0 {
             self.nodes(otherwise, rest)?;
         }
-        let left = and(mask, self.live);
+        let left = intersect_masks(mask, self.live);
         if let Some(bracket) = bracket.filter(|_| left.0 != 0) {
             self.builder.op(bracket.close, left);
         }
         Ok(())
     }
 
-    fn access(&mut self, index: u32, access: &Access, mask: LaneMask) -> Result<(), WarpFault> {
+    fn access(&mut self, index: u32, access: &MemoryAccess, mask: LaneMask) -> Result<(), WarpFault> {
         if mask.0 == 0 {
             self.builder.op(index, mask);
             return Ok(());
         }
-        let faulty = |warp: usize, fault| WarpFault { origin: access.origin, warp: warp as u32, cause: Cause::Fault(fault) };
+        let faulty = |warp: usize, fault| WarpFault { origin: access.origin, warp: warp as u32, cause: FaultCause::Fault(fault) };
         let base = access.index.base(&mut self.frame).map_err(|fault| faulty(self.warp, fault))?;
         let pattern = &self.program.patterns[access.patterns[self.warp] as usize];
         if mask == LaneMask::FULL && access.index.varying.is_empty() && pattern.form != AddressForm::List {
@@ -344,11 +344,11 @@ impl Walk<'_> {
                 self.element(access, base.checked_add(extreme))?;
             }
             let first = self.element(access, base.checked_add(pattern.offsets[0]))?;
-            self.builder.prepared(index, pattern.form, first, &pattern.tail);
+            self.builder.encoded_access(index, pattern.form, first, &pattern.tail);
             return Ok(());
         }
         let mut offsets: Lanes = pattern.offsets;
-        Sum::spread(&access.index.varying, &mut self.frame, mask, &mut offsets).map_err(|fault| faulty(self.warp, fault))?;
+        Sum::add_terms(&access.index.varying, &mut self.frame, mask, &mut offsets).map_err(|fault| faulty(self.warp, fault))?;
         let mut addresses = [0; WARP_SIZE as usize];
         let lanes = mask.count() as usize;
         for (slot, lane) in addresses.iter_mut().zip(mask.iter()) {
@@ -360,10 +360,10 @@ impl Walk<'_> {
 
     /// Returns the address of an element, which must be inside its buffer.
     #[inline]
-    fn element(&self, access: &Access, index: Option<i64>) -> Result<u64, WarpFault> {
+    fn element(&self, access: &MemoryAccess, index: Option<i64>) -> Result<u64, WarpFault> {
         let index = index.unwrap_or(i64::MAX);
         if index < 0 || index >= access.limit {
-            return Err(self.trouble(access.origin, Cause::Outside { index, limit: access.limit }));
+            return Err(self.warp_fault(access.origin, FaultCause::Outside { index, limit: access.limit }));
         }
         Ok(access.base + (index * access.element_bytes) as u64)
     }

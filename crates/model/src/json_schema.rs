@@ -7,23 +7,23 @@ use serde_json::{Map, Value, json};
 
 use warpshard_workload::MemKind;
 
-use super::keys::{ATOMIC, IF, Kind, LET, LOAD, LOOP, MODEL, PLAIN_OP, STORE, Table, USE};
-use super::ops::{Effect, OPS};
+use super::keys::{ATOMIC_KEYS, IF_KEYS, KeyKind, LET_KEYS, LOAD_KEYS, LOOP_KEYS, MODEL_KEYS, PLAIN_OP_KEYS, STORE_KEYS, Table, USE_KEYS};
+use super::ops::{OPS, OpEffect};
 
 /// Returns the schema as text.
 pub fn json_schema() -> String {
-    let memory = |wanted: &[MemKind]| names(|effect| matches!(effect, Effect::Memory(kind) if wanted.contains(&kind)));
+    let memory = |wanted: &[MemKind]| names(|effect| matches!(effect, OpEffect::Memory(kind) if wanted.contains(&kind)));
     let steps = [
-        operation(&PLAIN_OP, names(|effect| !matches!(effect, Effect::Memory(_)))),
-        operation(&LOAD, memory(&[MemKind::Load])),
-        operation(&STORE, memory(&[MemKind::Store])),
-        operation(&ATOMIC, memory(&[MemKind::Atomic, MemKind::Reduction])),
-        table(&LOOP),
-        table(&IF),
-        table(&LET),
-        table(&USE),
+        operation(&PLAIN_OP_KEYS, names(|effect| !matches!(effect, OpEffect::Memory(_)))),
+        operation(&LOAD_KEYS, memory(&[MemKind::Load])),
+        operation(&STORE_KEYS, memory(&[MemKind::Store])),
+        operation(&ATOMIC_KEYS, memory(&[MemKind::Atomic, MemKind::Reduction])),
+        table(&LOOP_KEYS),
+        table(&IF_KEYS),
+        table(&LET_KEYS),
+        table(&USE_KEYS),
     ];
-    let mut schema = table(&MODEL);
+    let mut schema = table(&MODEL_KEYS);
     schema["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     schema["title"] = json!("A kernel model of warpshard");
     schema["definitions"] = json!({
@@ -34,7 +34,7 @@ pub fn json_schema() -> String {
     format!("{schema:#}\n")
 }
 
-fn names(wanted: impl Fn(Effect) -> bool) -> Vec<&'static str> {
+fn names(wanted: impl Fn(OpEffect) -> bool) -> Vec<&'static str> {
     OPS.iter().filter(|op| wanted(op.effect)).map(|op| op.name).collect()
 }
 
@@ -56,26 +56,26 @@ fn table(table: &Table) -> Value {
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
-fn kind(kind: Kind) -> Value {
+fn kind(kind: KeyKind) -> Value {
     let formula = || json!({"$ref": "#/definitions/formula"});
     let steps = || json!({"$ref": "#/definitions/steps"});
     let named = |value: Value| json!({"type": "object", "additionalProperties": value});
     // A reference is put inside `allOf`, since validators ignore keys next to a reference.
     let referred = |value: Value| json!({"allOf": [value]});
     match kind {
-        Kind::Text | Kind::Register => json!({"type": "string"}),
-        Kind::Texts => json!({"type": "array", "items": {"type": "string"}}),
-        Kind::Boolean => json!({"type": "boolean"}),
-        Kind::Formula => referred(formula()),
-        Kind::Formulas => json!({"type": "array", "items": formula()}),
-        Kind::Extent => json!({"anyOf": [formula(), {"type": "array", "items": formula(), "minItems": 1, "maxItems": 3}]}),
-        Kind::NamedFormulas => named(formula()),
-        Kind::NamedTables(keys) => named(table(keys)),
-        Kind::Tables(keys) => json!({"type": "array", "items": table(keys), "minItems": 1}),
-        Kind::Steps => referred(steps()),
-        Kind::NamedSteps => named(steps()),
-        Kind::Operation => json!({"enum": names(|_| true)}),
-        Kind::Registers => json!({"type": "array", "items": {"type": "string"}, "maxItems": 4}),
-        Kind::Word(words) => json!({"enum": words}),
+        KeyKind::Text | KeyKind::Register => json!({"type": "string"}),
+        KeyKind::Texts => json!({"type": "array", "items": {"type": "string"}}),
+        KeyKind::Boolean => json!({"type": "boolean"}),
+        KeyKind::Formula => referred(formula()),
+        KeyKind::Formulas => json!({"type": "array", "items": formula()}),
+        KeyKind::Extent => json!({"anyOf": [formula(), {"type": "array", "items": formula(), "minItems": 1, "maxItems": 3}]}),
+        KeyKind::NamedFormulas => named(formula()),
+        KeyKind::NamedTables(keys) => named(table(keys)),
+        KeyKind::Tables(keys) => json!({"type": "array", "items": table(keys), "minItems": 1}),
+        KeyKind::Steps => referred(steps()),
+        KeyKind::NamedSteps => named(steps()),
+        KeyKind::Operation => json!({"enum": names(|_| true)}),
+        KeyKind::Registers => json!({"type": "array", "items": {"type": "string"}, "maxItems": 4}),
+        KeyKind::Word(words) => json!({"enum": words}),
     }
 }

@@ -6,21 +6,21 @@ use warpshard_workload::{Dim3, KernelInfo, MemSpace};
 use super::error::{Problem, suggest};
 use super::schema::{BufferText, KernelText};
 use super::text::Formula;
-use super::value::{Meaning, Value, bind};
+use super::value::{NameMeaning, Value, bind};
 
 /// First address of buffers without a given address, which is also the CUDA driver's choice.
 const GLOBAL_BASE: u64 = 0x7f00_0000_0000;
 /// Alignment of buffers without a given address, in bytes: a page of device memory.
-const GLOBAL_ALIGN: u64 = 2 << 20;
+const GLOBAL_ALIGN_BYTES: u64 = 2 << 20;
 /// Alignment of shared arrays in bytes: the widest access.
-const SHARED_ALIGN: u64 = 16;
+const SHARED_ALIGN_BYTES: u64 = 16;
 /// Upper limit of addresses: 47 bits.
 const ADDRESS_END: u64 = 1 << 47;
 /// Address windows of shared and local memory for generic accesses.
 const SHARED_BASE: u64 = 0x7fe0_0000_0000;
 const LOCAL_BASE: u64 = 0x7fe0_0200_0000;
 /// Maximum bytes of local memory per thread.
-const LOCAL_END: u64 = 1 << 14;
+const MAX_LOCAL_BYTES: u64 = 1 << 14;
 
 /// Names with known values; no later name hides an earlier one.
 pub(super) type Constants = Vec<(String, i64)>;
@@ -52,7 +52,7 @@ impl Buffer {
 /// Evaluates a formula over constants.
 pub(super) fn constant(formula: &Formula, constants: &Constants) -> Result<i64, Problem> {
     let resolve = |name: &str| match constants.iter().find(|(known, _)| known == name) {
-        Some(&(_, value)) => Ok(Meaning::Const(value)),
+        Some(&(_, value)) => Ok(NameMeaning::Const(value)),
         None => Err(unknown(name, constants.iter().map(|(known, _)| known.as_str()))),
     };
     match bind(&formula.expr, &resolve) {
@@ -72,7 +72,7 @@ pub(super) fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 }
 
 /// Evaluates a formula and checks that its value is in `low..=high`.
-pub(super) fn bounded(formula: &Formula, constants: &Constants, low: i64, high: i64) -> Result<i64, Problem> {
+pub(super) fn bounded_value(formula: &Formula, constants: &Constants, low: i64, high: i64) -> Result<i64, Problem> {
     let value = constant(formula, constants)?;
     if (low..=high).contains(&value) {
         return Ok(value);
@@ -83,7 +83,7 @@ pub(super) fn bounded(formula: &Formula, constants: &Constants, low: i64, high: 
 }
 
 fn extent(sizes: &[Formula; 3], constants: &Constants, most: i64) -> Result<Dim3, Problem> {
-    let [x, y, z] = [&sizes[0], &sizes[1], &sizes[2]].map(|size| bounded(size, constants, 1, i64::from(i32::MAX)));
+    let [x, y, z] = [&sizes[0], &sizes[1], &sizes[2]].map(|size| bounded_value(size, constants, 1, i64::from(i32::MAX)));
     let dim = Dim3 { x: x? as u32, y: y? as u32, z: z? as u32 };
     if u128::from(dim.x) * u128::from(dim.y) * u128::from(dim.z) > most as u128 {
         let problem = Problem::new(sizes[0].line, &sizes[0].key, "too many in all").given(dim.to_string());
@@ -94,23 +94,23 @@ fn extent(sizes: &[Formula; 3], constants: &Constants, most: i64) -> Result<Dim3
 
 /// Assigns addresses to device buffers.
 pub(super) fn assign_addresses(buffers: &[BufferText], constants: &Constants) -> Result<Vec<Buffer>, Vec<Problem>> {
-    place(buffers, constants, MemSpace::Global)
+    place_buffers(buffers, constants, MemSpace::Global)
 }
 
-fn place(texts: &[BufferText], constants: &Constants, space: MemSpace) -> Result<Vec<Buffer>, Vec<Problem>> {
+fn place_buffers(texts: &[BufferText], constants: &Constants, space: MemSpace) -> Result<Vec<Buffer>, Vec<Problem>> {
     let (mut next, align, end) = match space {
-        MemSpace::Shared => (0, SHARED_ALIGN, 1 << 20),
-        MemSpace::Local => (0, SHARED_ALIGN, LOCAL_END),
-        _ => (GLOBAL_BASE, GLOBAL_ALIGN, ADDRESS_END),
+        MemSpace::Shared => (0, SHARED_ALIGN_BYTES, 1 << 20),
+        MemSpace::Local => (0, SHARED_ALIGN_BYTES, MAX_LOCAL_BYTES),
+        _ => (GLOBAL_BASE, GLOBAL_ALIGN_BYTES, ADDRESS_END),
     };
     let mut placed = Vec::new();
     let mut problems = Vec::new();
     for text in texts {
         let mut one = || -> Result<Buffer, Problem> {
-            let elements = bounded(&text.elements, constants, 1, 1 << 40)?;
-            let element_bytes = bounded(&text.element_bytes, constants, 1, 1 << 16)?;
+            let elements = bounded_value(&text.elements, constants, 1, 1 << 40)?;
+            let element_bytes = bounded_value(&text.element_bytes, constants, 1, 1 << 16)?;
             let base = match &text.address {
-                Some(address) => bounded(address, constants, 0, ADDRESS_END as i64 - 1)? as u64,
+                Some(address) => bounded_value(address, constants, 0, ADDRESS_END as i64 - 1)? as u64,
                 None => next,
             };
             let buffer = Buffer { name: text.name.clone(), space, base, elements, element_bytes, copy: text.copy };
@@ -133,28 +133,28 @@ fn place(texts: &[BufferText], constants: &Constants, space: MemSpace) -> Result
 }
 
 /// Returns the resources of a launch, and its shared and local arrays. `registers` is 0 if the body determines the number.
-pub(super) fn needs(text: &KernelText, id: u64, constants: &Constants) -> Result<(KernelInfo, Vec<Buffer>), Vec<Problem>> {
-    let shared = place(&text.shared, constants, MemSpace::Shared)?;
+pub(super) fn launch_resources(text: &KernelText, id: u64, constants: &Constants) -> Result<(KernelInfo, Vec<Buffer>), Vec<Problem>> {
+    let shared = place_buffers(&text.shared, constants, MemSpace::Shared)?;
     let used = shared.last().map_or(0, |array| array.base + array.bytes());
     let info = || -> Result<KernelInfo, Problem> {
         let shared_bytes = match &text.shared_bytes {
-            Some(formula) => bounded(formula, constants, used as i64, 1 << 20)?,
+            Some(formula) => bounded_value(formula, constants, used as i64, 1 << 20)?,
             None => used as i64,
         };
         let registers = match &text.registers {
-            Some(formula) => bounded(formula, constants, 1, i64::from(super::registers::LIMIT))?,
+            Some(formula) => bounded_value(formula, constants, 1, i64::from(super::registers::REGISTER_LIMIT))?,
             None => 0,
         };
         Ok(KernelInfo {
             name: text.name.clone(),
             id,
             grid: extent(&text.grid, constants, i64::from(i32::MAX))?,
-            cluster: Dim3::ONE,
+            cluster: Dim3::SINGLE_ELEMENT,
             block: extent(&text.block, constants, 1024)?,
             shared_bytes: shared_bytes as u32,
             registers: registers as u32,
             app: AppId(0),
-            stream: StreamId(bounded(&text.stream, constants, 0, i64::MAX)? as u64),
+            stream: StreamId(bounded_value(&text.stream, constants, 0, i64::MAX)? as u64),
             after: Vec::new(),
             programmatic: None,
             shared_base: Addr(SHARED_BASE),
@@ -163,7 +163,7 @@ pub(super) fn needs(text: &KernelText, id: u64, constants: &Constants) -> Result
             copy: None,
         })
     };
-    let local = place(&text.local, constants, MemSpace::Local)?;
+    let local = place_buffers(&text.local, constants, MemSpace::Local)?;
     let info = info().map_err(|problem| vec![problem])?;
     Ok((info, shared.into_iter().chain(local).collect()))
 }

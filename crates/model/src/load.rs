@@ -6,15 +6,15 @@ use std::sync::Arc;
 use warpshard_base::{CtaIndex, KernelIndex};
 use warpshard_workload::{Command, CtaSource, Kernel, KernelInfo, Workload};
 
-use super::compile::{self, Compiled, Launch};
+use super::compile::{self, CompiledLaunch, LaunchInput};
 use super::error::{ModelError, Problem, suggest};
 use super::expr;
 use super::generate::Generator;
-use super::kernel::{Constants, assign_addresses, bounded, constant, needs};
-use super::program::Program;
+use super::kernel::{Constants, assign_addresses, bounded_value, constant, launch_resources};
+use super::program::CompiledKernel;
 use super::schema::{self, ModelText};
 use super::scope;
-use super::text::{Formula, Reader};
+use super::text::{Formula, ModelReader};
 
 /// Maximum launches of a model: kernel numbers have 16 bits.
 const MAX_LAUNCHES: usize = warpshard_base::MAX_KERNELS;
@@ -71,7 +71,7 @@ impl Model {
 
     /// Loads a model from its text; messages call it `file`.
     pub fn from_text(file: &str, text: &str, seed: u64, overrides: &[(String, String)]) -> Result<Self, ModelError> {
-        let mut reader = Reader::new(text);
+        let mut reader = ModelReader::new(text);
         let model = schema::read(&mut reader, text);
         if !reader.problems.is_empty() {
             return Err(ModelError::new(file, reader.problems));
@@ -94,7 +94,7 @@ impl Model {
     /// Checks and compiles `model`.
     fn build(file: &str, model: &ModelText, seed: u64, overrides: &[(String, String)]) -> Result<Self, Vec<Problem>> {
         let parameters = parameters(model, overrides)?;
-        let broken = model.require.iter().filter_map(|rule| required(rule, &parameters));
+        let broken = model.require.iter().filter_map(|rule| check_requirement(rule, &parameters));
         let broken: Vec<Problem> = broken.collect();
         if !broken.is_empty() {
             return Err(broken);
@@ -117,21 +117,21 @@ impl Model {
             if problems.len() > before {
                 continue;
             }
-            let launches = bounded(&text.launches, &parameters, 0, MAX_LAUNCHES as i64).map_err(|problem| vec![problem])?;
+            let launches = bounded_value(&text.launches, &parameters, 0, MAX_LAUNCHES as i64).map_err(|problem| vec![problem])?;
             // The code that all launches of the kernel share, if no formula distinguishes them.
-            let mut common: Option<(Arc<Program>, Arc<[String]>)> = None;
+            let mut common: Option<(Arc<CompiledKernel>, Arc<[String]>)> = None;
             for launch in 0..launches {
                 let mut constants = parameters.clone();
                 constants.push(("launch".to_owned(), launch));
                 let number = kernels.len() as u64;
-                let built = needs(text, number + 1, &constants).and_then(|(info, mut known)| {
+                let built = launch_resources(text, number + 1, &constants).and_then(|(info, mut known)| {
                     if let Some((program, mnemonics)) = &common {
                         return kernel(Arc::clone(program), Arc::clone(mnemonics), number);
                     }
                     known.extend(buffers.iter().cloned());
                     constants.extend(sizes(&info));
-                    let launch = Launch { file, model, kernel: text, constants: &constants, buffers: &known, seed };
-                    let Compiled { program, mnemonics } = compile::compile(launch, info)?;
+                    let launch = LaunchInput { file, model, kernel: text, constants: &constants, buffers: &known, seed };
+                    let CompiledLaunch { program, mnemonics } = compile::compile(launch, info)?;
                     instructions += mnemonics.len();
                     let program = Arc::new(program);
                     if !model.names_launch {
@@ -211,7 +211,7 @@ fn parameters(model: &ModelText, overrides: &[(String, String)]) -> Result<Const
 }
 
 /// Returns the problem of a requirement that does not hold.
-fn required(rule: &Formula, parameters: &Constants) -> Option<Problem> {
+fn check_requirement(rule: &Formula, parameters: &Constants) -> Option<Problem> {
     match constant(rule, parameters) {
         Err(problem) => Some(problem),
         Ok(0) => {
@@ -229,21 +229,21 @@ fn required(rule: &Formula, parameters: &Constants) -> Option<Problem> {
 
 /// Returns true if the name has a fixed meaning in formulas of a body.
 fn is_reserved(name: &str) -> bool {
-    scope::is_position_name(name) || name == "launch" || SIZES.contains(&name)
+    scope::is_position_name(name) || name == "launch" || SIZE_NAMES.contains(&name)
 }
 
 /// Names of the sizes of grid and block.
-const SIZES: [&str; 9] = ["ctas", "threads", "warps", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"];
+const SIZE_NAMES: [&str; 9] = ["ctas", "threads", "warps", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"];
 
-/// Returns the values of [`SIZES`].
+/// Returns the values of [`SIZE_NAMES`].
 fn sizes(info: &KernelInfo) -> impl Iterator<Item = (String, i64)> {
     let (grid, block) = (info.grid, info.block);
     let values = [info.ctas(), info.threads_per_cta(), info.warps_per_cta(), grid.x, grid.y, grid.z, block.x, block.y, block.z];
-    SIZES.iter().zip(values).map(|(name, value)| ((*name).to_owned(), i64::from(value)))
+    SIZE_NAMES.iter().zip(values).map(|(name, value)| ((*name).to_owned(), i64::from(value)))
 }
 
 /// Returns launch number `launch` of a compiled kernel, after generating its first and last CTA as a test.
-fn kernel(program: Arc<Program>, mnemonics: Arc<[String]>, launch: u64) -> Result<ModelKernel, Vec<Problem>> {
+fn kernel(program: Arc<CompiledKernel>, mnemonics: Arc<[String]>, launch: u64) -> Result<ModelKernel, Vec<Problem>> {
     let info = KernelInfo { id: launch + 1, ..program.info.clone() };
     let source = Arc::new(Generator::new(program, launch));
     for cta in [0, info.ctas() - 1] {

@@ -7,11 +7,11 @@ use super::address::{Pattern, Sum};
 use super::compile::Compiler;
 use super::error::{Problem, suggest};
 use super::kernel::Buffer;
-use super::ops::{self, Effect};
-use super::program::{Access, Node};
-use super::registers::{LIMIT, Operand};
+use super::ops::{self, OpEffect};
+use super::program::{BodyNode, MemoryAccess};
+use super::registers::{REGISTER_LIMIT, RegisterOperand};
 use super::step::{AccessStep, LoadCache, OpStep, RegisterUse};
-use super::value::{Fault, Frame};
+use super::value::{EvaluationFault, Frame};
 
 /// Allowed widths of an access in bytes per lane.
 const WIDTHS: [i64; 5] = [1, 2, 4, 8, 16];
@@ -28,21 +28,21 @@ struct Target<'a> {
 
 impl Compiler<'_> {
     /// Appends an instruction.
-    pub(super) fn operation(&mut self, step: &OpStep, line: u32, nodes: &mut Vec<Node>) {
+    pub(super) fn operation(&mut self, step: &OpStep, line: u32, nodes: &mut Vec<BodyNode>) {
         let target = match (&step.access, step.op.effect) {
-            (Some(access), Effect::Memory(kind)) => match self.target(access, kind) {
+            (Some(access), OpEffect::Memory(kind)) => match self.target(access, kind) {
                 Some(target) => Some(target),
                 None => return,
             },
             _ => None,
         };
-        let mut src = [Operand::None; 4];
+        let mut src = [RegisterOperand::None; 4];
         for (slot, register) in src.iter_mut().zip(&step.src) {
             *slot = self.operand(register, 1);
         }
         let result = target.as_ref().map_or(u32::from(step.op.result), |target| u32::from(target.width).div_ceil(4));
-        let dst = step.dst.as_ref().map_or(Operand::None, |dst| self.operand(dst, result));
-        if matches!(step.op.effect, Effect::Memory(MemKind::Load | MemKind::Atomic)) && step.dst.is_none() {
+        let dst = step.dst.as_ref().map_or(RegisterOperand::None, |dst| self.operand(dst, result));
+        if matches!(step.op.effect, OpEffect::Memory(MemKind::Load | MemKind::Atomic)) && step.dst.is_none() {
             let problem = Problem::new(line, "dst", format!("`{}` returns a value and needs this key", step.op.name));
             self.problems.push(problem.help("add `dst = \"x\"`, or \"rz\" to drop the value"));
         }
@@ -54,7 +54,7 @@ impl Compiler<'_> {
             None => None,
         };
         let index = self.emit(step.op, dst, src);
-        if step.op.effect == Effect::Exit || step.op.name == "bra" {
+        if step.op.effect == OpEffect::Exit || step.op.name == "bra" {
             self.start_block();
         }
         match (target, step.op.effect, when) {
@@ -64,29 +64,29 @@ impl Compiler<'_> {
                 draft.mnemonic = ops::memory_mnemonic(target.kind, target.buffer.space, target.width, skip_l1, access.function);
                 draft.texture = access.cache == LoadCache::Texture;
                 if let Some(access) = self.access(&target) {
-                    nodes.push(Node::Access { index, access, when });
+                    nodes.push(BodyNode::Access { index, access, when });
                 }
             }
-            (None, Effect::Exit, when) => nodes.push(Node::Exit { index, when }),
-            (None, _, Some(when)) => nodes.push(Node::Predicated { index, when }),
+            (None, OpEffect::Exit, when) => nodes.push(BodyNode::Exit { index, when }),
+            (None, _, Some(when)) => nodes.push(BodyNode::Predicated { index, when }),
             (None, _, None) => self.plain(index, nodes),
         }
     }
 
     /// Appends an instruction without predicate or address to the last stretch of `nodes`, or starts a new stretch.
-    fn plain(&mut self, index: u32, nodes: &mut Vec<Node>) {
+    fn plain(&mut self, index: u32, nodes: &mut Vec<BodyNode>) {
         let at = self.stretches.len() as u32;
         self.stretches.push(index);
         match nodes.last_mut() {
-            Some(Node::Stretch(range)) if range.end == at => range.end += 1,
-            _ => nodes.push(Node::Stretch(at..at + 1)),
+            Some(BodyNode::Stretch(range)) if range.end == at => range.end += 1,
+            _ => nodes.push(BodyNode::Stretch(at..at + 1)),
         }
     }
 
-    fn operand(&mut self, register: &RegisterUse, width: u32) -> Operand {
-        match self.known(&register.index, 0, i64::from(LIMIT) - 1) {
-            Some(index) => self.registers.note(&register.name, index as u32, width.max(1)),
-            None => Operand::None,
+    fn operand(&mut self, register: &RegisterUse, width: u32) -> RegisterOperand {
+        match self.known_value(&register.index, 0, i64::from(REGISTER_LIMIT) - 1) {
+            Some(index) => self.registers.record_use(&register.name, index as u32, width.max(1)),
+            None => RegisterOperand::None,
         }
     }
 
@@ -103,7 +103,7 @@ impl Compiler<'_> {
         let buffer = buffer.clone();
         let atomic = matches!(kind, MemKind::Atomic | MemKind::Reduction);
         let (key, line, width) = match &step.width {
-            Some(width) => ("width", width.line, self.known(width, i64::MIN, i64::MAX)?),
+            Some(width) => ("width", width.line, self.known_value(width, i64::MIN, i64::MAX)?),
             None => ("element_bytes", step.line, buffer.element_bytes),
         };
         let allowed = if atomic { &ATOMIC_WIDTHS[..] } else { &WIDTHS[..] };
@@ -138,7 +138,7 @@ impl Compiler<'_> {
         let patterns = self.tabulate(&index, buffer.element_bytes);
         let patterns = patterns.map_err(|fault| self.problems.push(formula.problem(fault.to_string()))).ok()?;
         let covered = (i64::from(target.width) + buffer.element_bytes - 1) / buffer.element_bytes;
-        self.accesses.push(Access {
+        self.accesses.push(MemoryAccess {
             base: buffer.base,
             element_bytes: buffer.element_bytes,
             limit: (buffer.elements - covered + 1).max(0),
@@ -150,12 +150,12 @@ impl Compiler<'_> {
     }
 
     /// Returns the pattern indices of the fixed part of `sum`, one per warp of the CTA; equal patterns are stored once.
-    pub(super) fn tabulate(&mut self, sum: &Sum, element_bytes: i64) -> Result<Box<[u32]>, Fault> {
+    pub(super) fn tabulate(&mut self, sum: &Sum, element_bytes: i64) -> Result<Box<[u32]>, EvaluationFault> {
         let mut tabulated = Vec::with_capacity(self.positions.len());
         for (positions, &threads) in self.positions.iter().zip(&self.threads) {
             let mut frame = Frame { positions, ..Frame::default() };
             let mut offsets = [0; WARP_SIZE as usize];
-            Sum::spread(&sum.fixed, &mut frame, LaneMask(threads), &mut offsets)?;
+            Sum::add_terms(&sum.fixed, &mut frame, LaneMask(threads), &mut offsets)?;
             let next = self.patterns.len() as u32;
             let known = *self.known_patterns.entry((offsets, element_bytes)).or_insert(next);
             if known == next {

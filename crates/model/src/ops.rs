@@ -5,7 +5,7 @@ use warpshard_workload::{MemKind, MemSpace};
 
 /// Effects of an operation in addition to occupying an execution unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum OpEffect {
     /// No effect: arithmetic.
     None,
     /// A memory access.
@@ -24,11 +24,11 @@ pub(super) struct OpInfo {
     /// 32-bit registers of the result; 0 without a result.
     pub(super) result: u8,
     /// Additional effect of the operation.
-    pub(super) effect: Effect,
+    pub(super) effect: OpEffect,
 }
 
 const fn alu(name: &'static str, mnemonic: &'static str, result: u8) -> OpInfo {
-    OpInfo { name, mnemonic, result, effect: Effect::None }
+    OpInfo { name, mnemonic, result, effect: OpEffect::None }
 }
 
 /// All operations. Their classes follow from the mnemonics with the same opcode table as for recorded traces.
@@ -72,15 +72,15 @@ pub(super) const OPS: &[OpInfo] = &[
     alu("bssy", "BSSY", 0),
     alu("bra", "BRA", 0),
     alu("bsync", "BSYNC", 0),
-    OpInfo { name: "load", mnemonic: "LD", result: 1, effect: Effect::Memory(MemKind::Load) },
-    OpInfo { name: "store", mnemonic: "ST", result: 0, effect: Effect::Memory(MemKind::Store) },
-    OpInfo { name: "atomic", mnemonic: "ATOM", result: 1, effect: Effect::Memory(MemKind::Atomic) },
-    OpInfo { name: "reduction", mnemonic: "RED", result: 0, effect: Effect::Memory(MemKind::Reduction) },
-    OpInfo { name: "exit", mnemonic: "EXIT", result: 0, effect: Effect::Exit },
+    OpInfo { name: "load", mnemonic: "LD", result: 1, effect: OpEffect::Memory(MemKind::Load) },
+    OpInfo { name: "store", mnemonic: "ST", result: 0, effect: OpEffect::Memory(MemKind::Store) },
+    OpInfo { name: "atomic", mnemonic: "ATOM", result: 1, effect: OpEffect::Memory(MemKind::Atomic) },
+    OpInfo { name: "reduction", mnemonic: "RED", result: 0, effect: OpEffect::Memory(MemKind::Reduction) },
+    OpInfo { name: "exit", mnemonic: "EXIT", result: 0, effect: OpEffect::Exit },
 ];
 
 /// Functions of atomic operations and reductions.
-pub(super) const FUNCTIONS: &[&str] = &["add", "min", "max", "and", "or", "xor", "exch", "cas"];
+pub(super) const ATOMIC_FUNCTIONS: &[&str] = &["add", "min", "max", "and", "or", "xor", "exch", "cas"];
 
 /// Returns the row of `name`.
 pub(super) fn find(name: &str) -> Option<&'static OpInfo> {
@@ -88,7 +88,7 @@ pub(super) fn find(name: &str) -> Option<&'static OpInfo> {
 }
 
 /// Returns the row of an operation that the compiler emits.
-pub(super) fn known(name: &str) -> &'static OpInfo {
+pub(super) fn known_operation(name: &str) -> &'static OpInfo {
     find(name).unwrap_or_else(|| panic!("the operation table lacks {name}"))
 }
 
@@ -130,7 +130,7 @@ mod tests {
     fn every_operation_is_an_opcode_of_volta() {
         for op in OPS {
             match op.effect {
-                Effect::Memory(kind) => {
+                OpEffect::Memory(kind) => {
                     let [global, shared, local] = [MemSpace::Global, MemSpace::Shared, MemSpace::Local];
                     for (space, width) in [(global, 1), (global, 4), (shared, 8), (shared, 16), (local, 4), (local, 16)] {
                         let atomic = matches!(kind, MemKind::Atomic | MemKind::Reduction);

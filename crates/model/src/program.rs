@@ -17,13 +17,13 @@ pub(super) struct Bound {
     pub(super) varies: bool,
     /// The formula as a comparison that can be decided quickly, if it has this form.
     pub(super) comparison: Option<Box<Comparison>>,
-    /// Index into [`Program::origins`].
+    /// Index into [`CompiledKernel::origins`].
     pub(super) origin: u32,
 }
 
 /// The location of a formula, for messages.
 #[derive(Clone, Debug)]
-pub(super) struct Origin {
+pub(super) struct FormulaOrigin {
     /// Line of the file.
     pub(super) line: u32,
     /// The key of the formula.
@@ -34,7 +34,7 @@ pub(super) struct Origin {
 
 /// A memory access.
 #[derive(Clone, Debug)]
-pub(super) struct Access {
+pub(super) struct MemoryAccess {
     /// Byte address of element 0.
     pub(super) base: u64,
     /// Bytes of an element.
@@ -43,15 +43,15 @@ pub(super) struct Access {
     pub(super) limit: i64,
     /// The index of the accessed element.
     pub(super) index: Sum,
-    /// Index into [`Program::patterns`] for each warp of the CTA.
+    /// Index into [`CompiledKernel::patterns`] for each warp of the CTA.
     pub(super) patterns: Box<[u32]>,
-    /// Index into [`Program::origins`].
+    /// Index into [`CompiledKernel::origins`].
     pub(super) origin: u32,
 }
 
 /// The frame slot of a `let`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(super) enum LetSlot {
     /// One value for the warp.
     Uniform(u16),
     /// One value per lane.
@@ -60,7 +60,7 @@ pub(super) enum Slot {
 
 /// Static instructions at the start and end of divergent code.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bracket {
+pub(super) struct DivergenceBracket {
     /// Index of the BSSY instruction.
     pub(super) open: u32,
     /// Index of the BSYNC instruction.
@@ -69,21 +69,28 @@ pub(super) struct Bracket {
 
 /// A node of the body.
 #[derive(Clone, Debug)]
-pub(super) enum Node {
-    /// Instructions without predicates or addresses: a range of [`Program::stretches`].
+pub(super) enum BodyNode {
+    /// Instructions without predicates or addresses: a range of [`CompiledKernel::stretches`].
     Stretch(Range<u32>),
     /// A predicated instruction, which some lanes may skip.
     Predicated { index: u32, when: Bound },
-    /// A memory access: index of the static instruction, and index into [`Program::accesses`].
+    /// A memory access: index of the static instruction, and index into [`CompiledKernel::accesses`].
     Access { index: u32, access: u32, when: Option<Bound> },
     /// An EXIT instruction.
     Exit { index: u32, when: Option<Bound> },
     /// An assignment of a value to a `let`.
-    Let { slot: Slot, value: Bound },
+    Let { slot: LetSlot, value: Bound },
     /// A loop; `step` holds the instructions that advance and test the counter, `branch` jumps back.
-    Loop { counter: u16, count: Bound, body: Vec<Node>, step: [u32; 2], branch: u32, bracket: Option<Bracket> },
+    Loop { counter: u16, count: Bound, body: Vec<BodyNode>, step: [u32; 2], branch: u32, bracket: Option<DivergenceBracket> },
     /// A conditional; `branch` jumps over `then`, `skip` over `otherwise`.
-    If { condition: Bound, branch: u32, then: Vec<Node>, skip: Option<u32>, otherwise: Vec<Node>, bracket: Option<Bracket> },
+    If {
+        condition: Bound,
+        branch: u32,
+        then: Vec<BodyNode>,
+        skip: Option<u32>,
+        otherwise: Vec<BodyNode>,
+        bracket: Option<DivergenceBracket>,
+    },
 }
 
 /// CTAs and warps that may share a stream.
@@ -97,7 +104,7 @@ pub(super) struct Sharing {
 
 /// A compiled kernel, of one or more launches.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
+pub(super) struct CompiledKernel {
     /// Resources and names of the kernel.
     pub(super) info: KernelInfo,
     /// Random seed of the run.
@@ -107,17 +114,17 @@ pub(super) struct Program {
     /// The static instructions that start a basic block, ascending.
     pub(super) blocks: Vec<u32>,
     /// The body, which ends with the final EXIT.
-    pub(super) body: Vec<Node>,
+    pub(super) body: Vec<BodyNode>,
     /// Indices of static instructions, in the order of the stretches that contain them.
     pub(super) stretches: Vec<u32>,
     /// All memory accesses of the body.
-    pub(super) accesses: Vec<Access>,
+    pub(super) accesses: Vec<MemoryAccess>,
     /// Lane patterns without duplicates.
     pub(super) patterns: Vec<Pattern>,
     /// Name of the file, for messages.
     pub(super) file: String,
     /// Locations of formulas.
-    pub(super) origins: Vec<Origin>,
+    pub(super) origins: Vec<FormulaOrigin>,
     /// Number of uniform slots of a frame.
     pub(super) uniform_slots: u16,
     /// Number of lane slots of a frame.

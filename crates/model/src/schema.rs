@@ -6,10 +6,10 @@ use warpshard_workload::MemKind;
 
 use super::error::{Problem, suggest};
 use super::expr::{self, Expr};
-use super::keys::{self, CACHES, LEADING_KEYS, Table};
-use super::ops::{self, Effect, FUNCTIONS, OPS};
+use super::keys::{self, LEADING_KEYS, LOAD_CACHES, Table};
+use super::ops::{self, ATOMIC_FUNCTIONS, OPS, OpEffect};
 use super::step::{AccessStep, LoadCache, OpStep, RegisterUse, Step, StepKind};
-use super::text::{Formula, Reader, Value};
+use super::text::{Formula, ModelReader, Value};
 
 /// A region of memory in a model file.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ pub(super) struct ModelText {
 }
 
 /// Reads the whole file and reports problems to `reader`.
-pub(super) fn read(reader: &mut Reader, text: &str) -> ModelText {
+pub(super) fn read(reader: &mut ModelReader, text: &str) -> ModelText {
     // An escape sequence could spell `launch`, so a text with any backslash is assumed to contain the name.
     let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
     let mut model = ModelText { names_launch: text.contains('\\') || words.any(|word| word == "launch"), ..ModelText::default() };
@@ -69,7 +69,7 @@ pub(super) fn read(reader: &mut Reader, text: &str) -> ModelText {
         }
     };
     let table = document.get_ref();
-    reader.check_keys(&keys::MODEL, table);
+    reader.check_keys(&keys::MODEL_KEYS, table);
     model.name = reader.require("a model", table, "name", 1).and_then(|v| reader.string("name", v)).unwrap_or_default();
     model.summary = table.get("summary").and_then(|v| reader.string("summary", v)).unwrap_or_default();
     for value in table.get("fitted_to").and_then(|v| reader.array("fitted_to", v)).unwrap_or_default() {
@@ -86,7 +86,7 @@ pub(super) fn read(reader: &mut Reader, text: &str) -> ModelText {
         model.require.extend(reader.formula("require", value));
     }
     if let Some(value) = table.get("buffers") {
-        model.buffers = buffers(reader, "buffers", value, &keys::BUFFER);
+        model.buffers = buffers(reader, "buffers", value, &keys::BUFFER_KEYS);
     }
     if let Some(blocks) = table.get("blocks").and_then(|v| reader.table("blocks", v)) {
         for (key, value) in blocks {
@@ -100,7 +100,7 @@ pub(super) fn read(reader: &mut Reader, text: &str) -> ModelText {
     model
 }
 
-fn named(reader: &mut Reader, what: &str, key: &toml::Spanned<toml::de::DeString<'_>>) -> bool {
+fn named(reader: &mut ModelReader, what: &str, key: &toml::Spanned<toml::de::DeString<'_>>) -> bool {
     let good = expr::is_name(key.get_ref());
     if !good {
         let line = reader.line(key.span().start);
@@ -110,10 +110,10 @@ fn named(reader: &mut Reader, what: &str, key: &toml::Spanned<toml::de::DeString
     good
 }
 
-fn kernel(reader: &mut Reader, value: &Value<'_>) -> Option<KernelText> {
+fn kernel(reader: &mut ModelReader, value: &Value<'_>) -> Option<KernelText> {
     let line = reader.line_of(value);
     let table = reader.table("kernel", value)?;
-    reader.check_keys(&keys::KERNEL, table);
+    reader.check_keys(&keys::KERNEL_KEYS, table);
     let name = reader.require("a kernel", table, "name", line).and_then(|v| reader.string("name", v));
     let grid = reader.require("a kernel", table, "grid", line).and_then(|v| extent(reader, "grid", v));
     let block = reader.require("a kernel", table, "block", line).and_then(|v| extent(reader, "block", v));
@@ -124,8 +124,8 @@ fn kernel(reader: &mut Reader, value: &Value<'_>) -> Option<KernelText> {
         registers: reader.formula_at(table, "registers"),
         shared_bytes: reader.formula_at(table, "shared_bytes"),
         stream: reader.formula_at(table, "stream").unwrap_or_else(|| Formula::constant(0, "stream", line)),
-        shared: table.get("shared").map(|v| buffers(reader, "shared", v, &keys::SHARED)).unwrap_or_default(),
-        local: table.get("local").map(|v| buffers(reader, "local", v, &keys::LOCAL)).unwrap_or_default(),
+        shared: table.get("shared").map(|v| buffers(reader, "shared", v, &keys::SHARED_KEYS)).unwrap_or_default(),
+        local: table.get("local").map(|v| buffers(reader, "local", v, &keys::LOCAL_KEYS)).unwrap_or_default(),
         name: name?,
         grid: grid?,
         block: block?,
@@ -134,7 +134,7 @@ fn kernel(reader: &mut Reader, value: &Value<'_>) -> Option<KernelText> {
 }
 
 /// Parses one to three sizes; missing dimensions are 1.
-fn extent(reader: &mut Reader, key: &str, value: &Value<'_>) -> Option<[Formula; 3]> {
+fn extent(reader: &mut ModelReader, key: &str, value: &Value<'_>) -> Option<[Formula; 3]> {
     let one = || Formula::constant(1, key, 0);
     let DeValue::Array(array) = value.get_ref() else { return Some([reader.formula(key, value)?, one(), one()]) };
     if array.is_empty() || array.len() > 3 {
@@ -148,7 +148,7 @@ fn extent(reader: &mut Reader, key: &str, value: &Value<'_>) -> Option<[Formula;
     sizes.try_into().ok()
 }
 
-fn buffers(reader: &mut Reader, key: &str, value: &Value<'_>, allowed: &Table) -> Vec<BufferText> {
+fn buffers(reader: &mut ModelReader, key: &str, value: &Value<'_>, allowed: &Table) -> Vec<BufferText> {
     let mut found = Vec::new();
     for (name, value) in reader.table(key, value).into_iter().flatten() {
         let line = reader.line(name.span().start);
@@ -168,7 +168,7 @@ fn buffers(reader: &mut Reader, key: &str, value: &Value<'_>, allowed: &Table) -
     found
 }
 
-fn steps(reader: &mut Reader, key: &str, value: &Value<'_>) -> Vec<Step> {
+fn steps(reader: &mut ModelReader, key: &str, value: &Value<'_>) -> Vec<Step> {
     let mut found = Vec::new();
     for value in reader.array(key, value).unwrap_or_default() {
         let line = reader.line_of(value);
@@ -179,7 +179,7 @@ fn steps(reader: &mut Reader, key: &str, value: &Value<'_>) -> Vec<Step> {
     found
 }
 
-fn step(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<StepKind> {
+fn step(reader: &mut ModelReader, table: &DeTable<'_>, line: u32) -> Option<StepKind> {
     let mut leads = LEADING_KEYS.iter().copied().filter(|lead| table.contains_key(*lead));
     let (Some(lead), None) = (leads.next(), leads.next()) else {
         let first = table.keys().next().map(|key| key.get_ref().to_string()).unwrap_or_default();
@@ -190,7 +190,7 @@ fn step(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<StepKind>
     match lead {
         "op" => operation(reader, table, line),
         "loop" => {
-            reader.check_keys(&keys::LOOP, table);
+            reader.check_keys(&keys::LOOP_KEYS, table);
             let counter = reader.string("loop", &table["loop"]);
             let count = reader.require("a loop", table, "count", line).and_then(|v| reader.formula("count", v));
             let unroll = table.get("unroll").and_then(|v| reader.boolean("unroll", v)).unwrap_or(false);
@@ -198,26 +198,26 @@ fn step(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<StepKind>
             Some(StepKind::Loop { counter: counter?, count: count?, unroll, body: body? })
         }
         "if" => {
-            reader.check_keys(&keys::IF, table);
+            reader.check_keys(&keys::IF_KEYS, table);
             let condition = reader.formula("if", &table["if"]);
             let then = reader.require("an if", table, "then", line).map(|v| steps(reader, "then", v));
             let otherwise = table.get("else").map(|v| steps(reader, "else", v)).unwrap_or_default();
             Some(StepKind::If { condition: condition?, then: then?, otherwise })
         }
         "let" => {
-            reader.check_keys(&keys::LET, table);
+            reader.check_keys(&keys::LET_KEYS, table);
             let name = reader.string("let", &table["let"]);
             let value = reader.require("a let", table, "value", line).and_then(|v| reader.formula("value", v));
             Some(StepKind::Let { name: name?, value: value? })
         }
         _ => {
-            reader.check_keys(&keys::USE, table);
+            reader.check_keys(&keys::USE_KEYS, table);
             reader.string("use", &table["use"]).map(StepKind::Use)
         }
     }
 }
 
-fn operation(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<StepKind> {
+fn operation(reader: &mut ModelReader, table: &DeTable<'_>, line: u32) -> Option<StepKind> {
     let name = reader.string("op", &table["op"])?;
     let Some(op) = ops::find(&name) else {
         let names = OPS.iter().map(|op| op.name);
@@ -226,12 +226,12 @@ fn operation(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<Step
         return None;
     };
     let allowed = match op.effect {
-        Effect::Memory(MemKind::Load) => &keys::LOAD,
-        Effect::Memory(MemKind::Store) => &keys::STORE,
-        Effect::Memory(_) => &keys::ATOMIC,
-        Effect::None | Effect::Exit => &keys::PLAIN_OP,
+        OpEffect::Memory(MemKind::Load) => &keys::LOAD_KEYS,
+        OpEffect::Memory(MemKind::Store) => &keys::STORE_KEYS,
+        OpEffect::Memory(_) => &keys::ATOMIC_KEYS,
+        OpEffect::None | OpEffect::Exit => &keys::PLAIN_OP_KEYS,
     };
-    let memory = matches!(op.effect, Effect::Memory(_));
+    let memory = matches!(op.effect, OpEffect::Memory(_));
     reader.check_keys(allowed, table);
     let dst = table.get("dst").and_then(|v| register(reader, "dst", v));
     if dst.is_some() && op.result == 0 {
@@ -251,20 +251,20 @@ fn operation(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<Step
     Some(StepKind::Op(Box::new(OpStep { op, dst, src, when, access })))
 }
 
-fn access(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<AccessStep> {
+fn access(reader: &mut ModelReader, table: &DeTable<'_>, line: u32) -> Option<AccessStep> {
     let buffer = reader.require("a memory operation", table, "buffer", line).and_then(|v| reader.string("buffer", v));
     let index = reader.require("a memory operation", table, "index", line).and_then(|v| reader.formula("index", v));
     let width = reader.formula_at(table, "width");
-    let cache = table.get("cache").map_or(Some("l1"), |v| choice(reader, "cache", v, CACHES)).map(|word| match word {
+    let cache = table.get("cache").map_or(Some("l1"), |v| choice(reader, "cache", v, LOAD_CACHES)).map(|word| match word {
         "llc" => LoadCache::Llc,
         "texture" => LoadCache::Texture,
         _ => LoadCache::L1,
     });
-    let function = table.get("function").map_or(Some("add"), |v| choice(reader, "function", v, FUNCTIONS));
+    let function = table.get("function").map_or(Some("add"), |v| choice(reader, "function", v, ATOMIC_FUNCTIONS));
     Some(AccessStep { buffer: buffer?, line, index: index?, width, cache: cache?, function: function? })
 }
 
-fn choice(reader: &mut Reader, key: &str, value: &Value<'_>, allowed: &[&'static str]) -> Option<&'static str> {
+fn choice(reader: &mut ModelReader, key: &str, value: &Value<'_>, allowed: &[&'static str]) -> Option<&'static str> {
     let text = reader.string(key, value)?;
     let found = allowed.iter().copied().find(|&word| word == text);
     if found.is_none() {
@@ -276,7 +276,7 @@ fn choice(reader: &mut Reader, key: &str, value: &Value<'_>, allowed: &[&'static
 }
 
 /// Parses a register operand: `name` or `name[index]`.
-fn register(reader: &mut Reader, key: &str, value: &Value<'_>) -> Option<RegisterUse> {
+fn register(reader: &mut ModelReader, key: &str, value: &Value<'_>) -> Option<RegisterUse> {
     let text = reader.string(key, value)?;
     let line = reader.line_of(value);
     let (name, index) = match text.split_once('[') {

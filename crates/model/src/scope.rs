@@ -6,24 +6,24 @@ use super::compile::{Compiler, MAX_DEPTH};
 use super::error::Problem;
 use super::expr::is_name;
 use super::kernel::unknown;
-use super::program::Slot;
+use super::program::LetSlot;
 use super::schema::ModelText;
 use super::step::{Step, StepKind};
 use super::text::Formula;
-use super::value::{Meaning, lanes, uniform};
+use super::value::{NameMeaning, lanes, uniform};
 
 /// Predefined names of all formulas of a body, with their meanings.
-const POSITION_NAMES: &[(&str, Meaning)] = &[
-    ("cta", Meaning::Uniform(uniform::CTA)),
-    ("cta_x", Meaning::Uniform(uniform::CTA_X)),
-    ("cta_y", Meaning::Uniform(uniform::CTA_Y)),
-    ("cta_z", Meaning::Uniform(uniform::CTA_Z)),
-    ("warp", Meaning::Uniform(uniform::WARP)),
-    ("lane", Meaning::Lane(lanes::LANE)),
-    ("thread", Meaning::Lane(lanes::THREAD)),
-    ("thread_x", Meaning::Lane(lanes::THREAD_X)),
-    ("thread_y", Meaning::Lane(lanes::THREAD_Y)),
-    ("thread_z", Meaning::Lane(lanes::THREAD_Z)),
+const POSITION_NAMES: &[(&str, NameMeaning)] = &[
+    ("cta", NameMeaning::Uniform(uniform::CTA)),
+    ("cta_x", NameMeaning::Uniform(uniform::CTA_X)),
+    ("cta_y", NameMeaning::Uniform(uniform::CTA_Y)),
+    ("cta_z", NameMeaning::Uniform(uniform::CTA_Z)),
+    ("warp", NameMeaning::Uniform(uniform::WARP)),
+    ("lane", NameMeaning::Lane(lanes::LANE)),
+    ("thread", NameMeaning::Lane(lanes::THREAD)),
+    ("thread_x", NameMeaning::Lane(lanes::THREAD_X)),
+    ("thread_y", NameMeaning::Lane(lanes::THREAD_Y)),
+    ("thread_z", NameMeaning::Lane(lanes::THREAD_Z)),
 ];
 
 /// Returns true if the name is predefined in formulas of a body.
@@ -49,31 +49,31 @@ impl Compiler<'_> {
             let varies = varying.contains(&name);
             let slot = if varies {
                 self.lane_slots += 1;
-                Slot::Lane(self.lane_slots - 1)
+                LetSlot::Lane(self.lane_slots - 1)
             } else {
                 self.uniform_slots += 1;
-                Slot::Uniform(self.uniform_slots - 1)
+                LetSlot::Uniform(self.uniform_slots - 1)
             };
             self.lets.push((name, varies, slot));
         }
     }
 
     /// Returns the meaning of a name at this position; the problem of an undefined name lists the defined ones.
-    pub(super) fn resolve(&self, name: &str) -> Result<Meaning, Problem> {
+    pub(super) fn resolve(&self, name: &str) -> Result<NameMeaning, Problem> {
         if let Some(&(_, meaning)) = self.scope.iter().rev().find(|(known, _)| known == name) {
             return Ok(meaning);
         }
         if let Some(&(_, _, slot)) = self.lets.iter().find(|(known, _, _)| known == name && self.defined.contains(name)) {
             return Ok(match slot {
-                Slot::Uniform(slot) => Meaning::Uniform(slot),
-                Slot::Lane(slot) => Meaning::Lane(slot),
+                LetSlot::Uniform(slot) => NameMeaning::Uniform(slot),
+                LetSlot::Lane(slot) => NameMeaning::Lane(slot),
             });
         }
         if let Some(&(_, value)) = self.launch.constants.iter().find(|(known, _)| known == name) {
-            return Ok(Meaning::Const(value));
+            return Ok(NameMeaning::Const(value));
         }
         if name == "global_thread" {
-            return Ok(Meaning::GlobalThread(i64::from(self.info.threads_per_cta())));
+            return Ok(NameMeaning::GlobalThread(i64::from(self.info.threads_per_cta())));
         }
         if let Some(&(_, meaning)) = POSITION_NAMES.iter().find(|(known, _)| *known == name) {
             return Ok(meaning);
@@ -113,7 +113,7 @@ impl LetScan<'_> {
     fn varies(&self, formula: &Formula) -> bool {
         let mut found = false;
         formula.expr.names(&mut |name| {
-            let place = POSITION_NAMES.iter().any(|(known, meaning)| *known == name && matches!(meaning, Meaning::Lane(_)));
+            let place = POSITION_NAMES.iter().any(|(known, meaning)| *known == name && matches!(meaning, NameMeaning::Lane(_)));
             found |= place || matches!(name, "random" | "global_thread") || self.varying.contains(name);
         });
         found

@@ -43,14 +43,14 @@ impl Formula {
 }
 
 /// Locations in the file, and the problems found so far.
-pub(super) struct Reader {
+pub(super) struct ModelReader {
     /// Byte offsets at which lines start.
     lines: Vec<usize>,
     /// The problems found so far.
     pub(super) problems: Vec<Problem>,
 }
 
-impl Reader {
+impl ModelReader {
     /// Creates a reader of locations in `text`.
     pub(super) fn new(text: &str) -> Self {
         let breaks = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at + 1);

@@ -47,14 +47,14 @@ pub(super) enum Value {
 
 /// Faults of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum EvaluationFault {
     /// An undefined or overflowing operation.
     Arithmetic(Op, i64, i64),
     /// A random draw with a bound that is not positive.
     Bound(i64),
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for EvaluationFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
             Self::Arithmetic(op, a, b) => f.write_str(&op.failure_reason(a, b)),
@@ -65,7 +65,7 @@ impl std::fmt::Display for Fault {
 
 /// Meanings of a name in a formula that is bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(super) enum NameMeaning {
     /// A compile-time constant.
     Const(i64),
     /// A uniform slot.
@@ -77,26 +77,28 @@ pub(super) enum Meaning {
 }
 
 /// Resolves the names of `expr` and folds constants. The caller adds the location of a problem.
-pub(super) fn bind(expr: &Expr, resolve: &dyn Fn(&str) -> Result<Meaning, Problem>) -> Result<Value, Problem> {
+pub(super) fn bind(expr: &Expr, resolve: &dyn Fn(&str) -> Result<NameMeaning, Problem>) -> Result<Value, Problem> {
     Ok(match expr {
         Expr::Int(value) => Value::Const(*value),
         Expr::Name(name) => match resolve(name)? {
-            Meaning::Const(value) => Value::Const(value),
-            Meaning::Uniform(slot) => Value::Uniform(slot),
-            Meaning::Lane(slot) => Value::Lane(slot),
-            Meaning::GlobalThread(threads) => {
+            NameMeaning::Const(value) => Value::Const(value),
+            NameMeaning::Uniform(slot) => Value::Uniform(slot),
+            NameMeaning::Lane(slot) => Value::Lane(slot),
+            NameMeaning::GlobalThread(threads) => {
                 let base = Value::Binary(Op::Mul, Box::new((Value::Uniform(uniform::CTA), Value::Const(threads))));
                 Value::Binary(Op::Add, Box::new((base, Value::Lane(lanes::THREAD))))
             }
         },
         Expr::Binary(op, sides) => match (bind(&sides.0, resolve)?, bind(&sides.1, resolve)?) {
-            (Value::Const(a), Value::Const(b)) => Value::Const(op.apply(a, b).ok_or_else(|| fault(Fault::Arithmetic(*op, a, b)))?),
+            (Value::Const(a), Value::Const(b)) => {
+                Value::Const(op.apply(a, b).ok_or_else(|| fault(EvaluationFault::Arithmetic(*op, a, b)))?)
+            }
             sides => Value::Binary(*op, Box::new(sides)),
         },
         Expr::Random { per_warp, bound } => {
             let bound = bind(bound, resolve)?;
             if let Value::Const(bound @ ..=0) = bound {
-                return Err(fault(Fault::Bound(bound)));
+                return Err(fault(EvaluationFault::Bound(bound)));
             }
             if *per_warp {
                 if bound.varies() {
@@ -112,7 +114,7 @@ pub(super) fn bind(expr: &Expr, resolve: &dyn Fn(&str) -> Result<Meaning, Proble
 }
 
 /// Returns the problem of a fault among constants; the caller adds the location.
-fn fault(fault: Fault) -> Problem {
+fn fault(fault: EvaluationFault) -> Problem {
     Problem::new(0, "", fault.to_string()).help("change the formula, or the parameters that determine it")
 }
 
@@ -130,7 +132,7 @@ impl Value {
         }
     }
 
-    fn any(&self, holds: impl Fn(&Self) -> bool) -> bool {
+    fn any_node(&self, holds: impl Fn(&Self) -> bool) -> bool {
         let mut found = false;
         self.visit(&mut |value| found |= holds(value));
         found
@@ -138,12 +140,12 @@ impl Value {
 
     /// Returns true if lanes of a warp may get different values.
     pub(super) fn varies(&self) -> bool {
-        self.any(|value| matches!(value, Self::Lane(_) | Self::Random(_)))
+        self.any_node(|value| matches!(value, Self::Lane(_) | Self::Random(_)))
     }
 
     /// Returns true if the value depends only on the position of the thread in its CTA.
     pub(super) fn is_fixed(&self) -> bool {
-        !self.any(|value| match value {
+        !self.any_node(|value| match value {
             Self::Lane(slot) => *slot >= lanes::COUNT,
             Self::Uniform(_) | Self::Random(_) | Self::RandomWarp(_) => true,
             _ => false,
@@ -152,7 +154,7 @@ impl Value {
 
     /// Returns true if CTAs may get different values.
     pub(super) fn differs_by_cta(&self) -> bool {
-        self.any(|value| match value {
+        self.any_node(|value| match value {
             Self::Uniform(slot) => *slot < uniform::WARP,
             Self::Random(_) | Self::RandomWarp(_) => true,
             _ => false,
@@ -161,7 +163,7 @@ impl Value {
 
     /// Returns true if warps of a CTA may get different values.
     pub(super) fn differs_by_warp(&self) -> bool {
-        self.any(|value| match value {
+        self.any_node(|value| match value {
             Self::Uniform(slot) => *slot == uniform::WARP,
             Self::Lane(slot) => (lanes::THREAD..lanes::COUNT).contains(slot),
             Self::Random(_) | Self::RandomWarp(_) => true,
@@ -170,25 +172,25 @@ impl Value {
     }
 
     /// Evaluates a formula that does not vary by lane.
-    pub(super) fn scalar(&self, frame: &mut Frame<'_>) -> Result<i64, Fault> {
+    pub(super) fn scalar(&self, frame: &mut Frame<'_>) -> Result<i64, EvaluationFault> {
         match self {
             Self::Const(value) => Ok(*value),
             Self::Uniform(slot) => Ok(frame.uniform[usize::from(*slot)]),
             Self::Binary(op, sides) => {
                 let (a, b) = (sides.0.scalar(frame)?, sides.1.scalar(frame)?);
-                op.apply(a, b).ok_or(Fault::Arithmetic(*op, a, b))
+                op.apply(a, b).ok_or(EvaluationFault::Arithmetic(*op, a, b))
             }
             Self::RandomWarp(bound) => {
                 let bound = bound.scalar(frame)?;
                 let mut rng = frame.draw();
-                positive(bound).map(|bound| rng.below(bound) as i64)
+                positive_bound(bound).map(|bound| rng.below(bound) as i64)
             }
             Self::Lane(_) | Self::Random(_) => unreachable!("a formula that varies by lane is evaluated by lane"),
         }
     }
 
     /// Evaluates the formula for every lane in `mask`; the values of other lanes are arbitrary.
-    pub(super) fn lanes(&self, frame: &mut Frame<'_>, mask: LaneMask, out: &mut Lanes) -> Result<(), Fault> {
+    pub(super) fn lanes(&self, frame: &mut Frame<'_>, mask: LaneMask, out: &mut Lanes) -> Result<(), EvaluationFault> {
         match self {
             Self::Lane(slot) => *out = *frame.lane_slot(*slot),
             Self::Binary(op, sides) => {
@@ -198,7 +200,7 @@ impl Value {
                 combine(*op, mask, out, &right)?;
             }
             Self::Random(bound) if matches!(**bound, Self::Const(_)) => {
-                let bound = positive(bound.scalar(frame)?)?;
+                let bound = positive_bound(bound.scalar(frame)?)?;
                 let mut rng = frame.draw();
                 out.fill_with(|| rng.below(bound) as i64);
             }
@@ -207,7 +209,7 @@ impl Value {
                 let mut rng = frame.draw();
                 for (lane, slot) in out.iter_mut().enumerate() {
                     let active = mask.0 >> lane & 1 != 0;
-                    let bound = if active { positive(*slot)? } else { 1 };
+                    let bound = if active { positive_bound(*slot)? } else { 1 };
                     *slot = rng.below(bound) as i64;
                 }
             }
@@ -217,7 +219,7 @@ impl Value {
     }
 
     /// Returns the lanes of `mask` for which the value is not 0.
-    pub(super) fn select(&self, frame: &mut Frame<'_>, mask: LaneMask) -> Result<LaneMask, Fault> {
+    pub(super) fn select(&self, frame: &mut Frame<'_>, mask: LaneMask) -> Result<LaneMask, EvaluationFault> {
         if !self.varies() {
             return Ok(if self.scalar(frame)? != 0 { mask } else { LaneMask(0) });
         }
@@ -228,29 +230,35 @@ impl Value {
     }
 }
 
-fn positive(bound: i64) -> Result<u64, Fault> {
-    u64::try_from(bound).ok().filter(|&bound| bound > 0).ok_or(Fault::Bound(bound))
+fn positive_bound(bound: i64) -> Result<u64, EvaluationFault> {
+    u64::try_from(bound).ok().filter(|&bound| bound > 0).ok_or(EvaluationFault::Bound(bound))
 }
 
 /// Computes `left = left op right` for the lanes of `mask`; the operation is selected outside of the loop over lanes.
-fn combine(op: Op, mask: LaneMask, left: &mut Lanes, right: &Lanes) -> Result<(), Fault> {
+fn combine(op: Op, mask: LaneMask, left: &mut Lanes, right: &Lanes) -> Result<(), EvaluationFault> {
     #[inline(always)]
-    fn each(op: Op, mask: LaneMask, left: &mut Lanes, right: &Lanes, apply: impl Fn(i64, i64) -> Option<i64>) -> Result<(), Fault> {
+    fn apply_to_lanes(
+        op: Op,
+        mask: LaneMask,
+        left: &mut Lanes,
+        right: &Lanes,
+        apply: impl Fn(i64, i64) -> Option<i64>,
+    ) -> Result<(), EvaluationFault> {
         for (lane, (a, &b)) in left.iter_mut().zip(right).enumerate() {
             match apply(*a, b) {
                 Some(value) => *a = value,
-                None if mask.0 >> lane & 1 != 0 => return Err(Fault::Arithmetic(op, *a, b)),
+                None if mask.0 >> lane & 1 != 0 => return Err(EvaluationFault::Arithmetic(op, *a, b)),
                 None => *a = 0,
             }
         }
         Ok(())
     }
     match op {
-        Op::Add => each(op, mask, left, right, i64::checked_add),
-        Op::Sub => each(op, mask, left, right, i64::checked_sub),
-        Op::Mul => each(op, mask, left, right, i64::checked_mul),
-        Op::Lt => each(op, mask, left, right, |a, b| Some(i64::from(a < b))),
-        _ => each(op, mask, left, right, |a, b| op.apply(a, b)),
+        Op::Add => apply_to_lanes(op, mask, left, right, i64::checked_add),
+        Op::Sub => apply_to_lanes(op, mask, left, right, i64::checked_sub),
+        Op::Mul => apply_to_lanes(op, mask, left, right, i64::checked_mul),
+        Op::Lt => apply_to_lanes(op, mask, left, right, |a, b| Some(i64::from(a < b))),
+        _ => apply_to_lanes(op, mask, left, right, |a, b| op.apply(a, b)),
     }
 }
 

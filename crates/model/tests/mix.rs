@@ -1,10 +1,10 @@
 //! Several kernel models that share a GPU.
 
 use warpshard_base::{AppId, MAX_APPLICATIONS, address_space};
-use warpshard_workload::{Application, Command, Part, Workload, mix};
+use warpshard_workload::{Application, Command, MixedApplication, Workload, mix};
 
-fn part(name: &str) -> Part {
-    Part { workload: warpshard_model::builtin(name, 1, &[]).unwrap(), priority: 0 }
+fn part(name: &str) -> MixedApplication {
+    MixedApplication { workload: warpshard_model::builtin(name, 1, &[]).unwrap(), priority: 0 }
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn applications_keep_their_launches_and_get_separate_address_spaces() {
 #[test]
 fn applications_without_kernels_and_too_many_are_refused() {
     let nothing = Workload { name: "idle".into(), kernels: Vec::new(), ..part("stream").workload };
-    let error = mix(vec![part("stream"), Part { workload: nothing, priority: 0 }], false).unwrap_err();
+    let error = mix(vec![part("stream"), MixedApplication { workload: nothing, priority: 0 }], false).unwrap_err();
     assert_eq!(error.to_string(), "idle launches no kernel, so it cannot share the GPU");
     let many = vec![part("stream"); MAX_APPLICATIONS + 1];
     assert_eq!(mix(many, false).unwrap_err().to_string(), "257 applications share the GPU; at most 256 are supported");

@@ -36,8 +36,8 @@ body = [
 fn what_warps_do_shows_the_blocks_that_a_model_knows() {
     let model = Model::from_text("branches.toml", BRANCHES, 1, &[]).unwrap();
     let kernel = &model.kernels[0].kernel;
-    let known = Phases::of_kernel(kernel, &Latencies::COMPILER, LongOps::All);
-    let seen = Phases::of_program(&kernel.source.cta(CtaIndex(0)), &Latencies::COMPILER, LongOps::All);
+    let known = Phases::of_kernel(kernel, &Latencies::COMPILER_PASS, LongOps::All);
+    let seen = Phases::of_program(&kernel.source.cta(CtaIndex(0)), &Latencies::COMPILER_PASS, LongOps::All);
     let at = |mnemonic: &str| model.kernels[0].mnemonics.iter().position(|known| known == mnemonic).unwrap() as u32;
     assert!(!known.starts(at("BSSY")) && known.starts(at("BSYNC")));
     assert_eq!(known, seen);
@@ -47,9 +47,9 @@ fn what_warps_do_shows_the_blocks_that_a_model_knows() {
 fn phases_do_not_depend_on_decoded_ctas() {
     let model = builtin_model(Files::core(), "reduce", 1, &[]).unwrap();
     let kernel = &model.kernels[0].kernel;
-    let before = Phases::of_kernel(kernel, &Latencies::COMPILER, LongOps::All);
+    let before = Phases::of_kernel(kernel, &Latencies::COMPILER_PASS, LongOps::All);
     kernel.source.cta(CtaIndex(7));
-    assert_eq!(before, Phases::of_kernel(kernel, &Latencies::COMPILER, LongOps::All));
+    assert_eq!(before, Phases::of_kernel(kernel, &Latencies::COMPILER_PASS, LongOps::All));
     // A table that was extended by instructions of later CTAs has the same distances for the earlier instructions.
     let program = kernel.source.cta(CtaIndex(0));
     let mut code = program.code.to_vec();
@@ -68,7 +68,7 @@ fn phases_do_not_depend_on_decoded_ctas() {
         registers,
     });
     let grown = CtaProgram { code: Arc::from(code), ..CtaProgram::clone(&program) };
-    let [small, large] = [&*program, &grown].map(|program| Phases::of_program(program, &Latencies::COMPILER, LongOps::All));
+    let [small, large] = [&*program, &grown].map(|program| Phases::of_program(program, &Latencies::COMPILER_PASS, LongOps::All));
     assert_eq!(small.list(), large.list());
     assert!((0..program.code.len() as u32).all(|index| small.distance(index) == large.distance(index)));
     assert_eq!((large.distance(program.code.len() as u32), large.starts(program.code.len() as u32)), (0, true));

@@ -8,7 +8,7 @@ const SPAN_WORDS: usize = (SPAN_CYCLES / 64) as usize;
 
 /// A position in an iteration over the ports of a cycle.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cursor {
+pub(super) struct CalendarCursor {
     /// The number of words already read, and the remaining ports of the last word.
     word: usize,
     ports: u64,
@@ -22,9 +22,9 @@ pub(super) struct Calendar {
     buckets: Slots<u64>,
     shift: u32,
     /// The cycles with a non-empty set.
-    filled: [u64; SPAN_WORDS],
+    filled_cycles: [u64; SPAN_WORDS],
     /// Ports due beyond the buckets. They are rare, because messages arrive about one epoch ahead.
-    far: Vec<(Cycle, u32)>,
+    far_ports: Vec<(Cycle, u32)>,
 }
 
 impl Calendar {
@@ -33,28 +33,28 @@ impl Calendar {
         let words = ports.div_ceil(64);
         let places = words.next_power_of_two();
         let buckets = Slots::new(places * SPAN_CYCLES as usize, 0);
-        Self { words, buckets, shift: places.trailing_zeros(), filled: [0; SPAN_WORDS], far: Vec::new() }
+        Self { words, buckets, shift: places.trailing_zeros(), filled_cycles: [0; SPAN_WORDS], far_ports: Vec::new() }
     }
 
     /// Adds `port` at cycle `at`, which is not before `now`.
     #[inline]
     pub(super) fn add(&mut self, now: Cycle, at: Cycle, port: usize) {
         if at.0 - now.0 >= SPAN_CYCLES {
-            self.far.push((at, port as u32));
+            self.far_ports.push((at, port as u32));
             return;
         }
         debug_assert!(port / 64 < self.words, "port {port} of {} words", self.words);
         let bucket = (at.0 % SPAN_CYCLES) as usize;
         let word = port / 64;
         *self.word(bucket, word) |= 1 << (port % 64);
-        self.filled[bucket / 64] |= 1 << (bucket % 64);
+        self.filled_cycles[bucket / 64] |= 1 << (bucket % 64);
     }
 
     /// Returns the first cycle at or after `now` that has a port.
     #[inline]
     pub(super) fn next(&self, now: Cycle) -> Cycle {
         let near = self.next_bucket(now);
-        if self.far.is_empty() { near } else { self.far.iter().fold(near, |least, (at, _)| least.min(*at)) }
+        if self.far_ports.is_empty() { near } else { self.far_ports.iter().fold(near, |least, (at, _)| least.min(*at)) }
     }
 
     #[inline]
@@ -69,7 +69,7 @@ impl Calendar {
                 SPAN_WORDS => !(u64::MAX << bit),
                 _ => u64::MAX,
             };
-            let found = self.filled[at] & mask;
+            let found = self.filled_cycles[at] & mask;
             if found != 0 {
                 let bucket = at as u64 * 64 + u64::from(found.trailing_zeros());
                 return now.after((bucket + SPAN_CYCLES - first as u64) % SPAN_CYCLES);
@@ -80,7 +80,7 @@ impl Calendar {
 
     /// Removes and returns the next port of cycle `now`, in ascending order. Call [`Calendar::arrive`] first.
     #[inline]
-    pub(super) fn take(&mut self, now: Cycle, cursor: &mut Cursor) -> Option<usize> {
+    pub(super) fn take(&mut self, now: Cycle, cursor: &mut CalendarCursor) -> Option<usize> {
         while cursor.ports == 0 {
             if cursor.word == self.words {
                 return None;
@@ -101,12 +101,12 @@ impl Calendar {
     /// Advances the present to `now`; returns true if that cycle has a port.
     #[inline]
     pub(super) fn arrive(&mut self, now: Cycle) -> bool {
-        if !self.far.is_empty() {
+        if !self.far_ports.is_empty() {
             let mut i = 0;
-            while i < self.far.len() {
-                let (at, port) = self.far[i];
+            while i < self.far_ports.len() {
+                let (at, port) = self.far_ports[i];
                 if at.0 - now.0 < SPAN_CYCLES {
-                    self.far.swap_remove(i);
+                    self.far_ports.swap_remove(i);
                     self.add(now, at, port as usize);
                 } else {
                     i += 1;
@@ -115,8 +115,8 @@ impl Calendar {
         }
         let bucket = (now.0 % SPAN_CYCLES) as usize;
         let bit = 1 << (bucket % 64);
-        let found = self.filled[bucket / 64] & bit != 0;
-        self.filled[bucket / 64] &= !bit;
+        let found = self.filled_cycles[bucket / 64] & bit != 0;
+        self.filled_cycles[bucket / 64] &= !bit;
         found
     }
 }
@@ -138,7 +138,7 @@ mod tests {
         while calendar.next(now) != Cycle::NEVER {
             now = calendar.next(now);
             assert!(calendar.arrive(now));
-            let mut cursor = Cursor::default();
+            let mut cursor = CalendarCursor::default();
             while let Some(port) = calendar.take(now, &mut cursor) {
                 seen.push((now.0, port));
             }

@@ -16,23 +16,23 @@ use warpshard_stats::CounterVisitor;
 use super::age::Age;
 use super::counters::NetCounters;
 use super::matrix::RequestMatrix;
-use super::outputs::{Outputs, Scan};
-use super::queues::Waiting;
-use super::subnet::{Direction, Ends, FromNoc, Switch};
+use super::outputs::{CrossbarOutputs, OutputScan};
+use super::queues::WaitingPacket;
+use super::subnet::{Direction, FromNoc, SubnetEnds, Switch};
 
 /// The oldest packet of an input as seen by arbitration.
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct HeadPacket {
     /// Cycles that the packet has waited; negative if it is not yet visible.
     waited: i64,
     /// The requested output.
     output: usize,
 }
 
-impl Head {
+impl HeadPacket {
     #[inline(always)]
-    fn of(waiting: &Waiting, direction: Direction, now: Cycle) -> Self {
-        Self { waited: waiting.waited(now), output: direction.output(&waiting.packet) }
+    fn of_waiting(waiting: &WaitingPacket, direction: Direction, now: Cycle) -> Self {
+        Self { waited: waiting.wait_cycles(now), output: direction.output(&waiting.packet) }
     }
 }
 
@@ -48,35 +48,35 @@ struct GrantTotals {
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Fifo {
     /// The sectors whose data a packet carries, by operation.
-    carried: [SectorMask; 4],
+    carried_sectors: [SectorMask; 4],
     #[state(fixed)]
     arbiter: Arbiter,
-    outputs: Outputs,
+    outputs: CrossbarOutputs,
     requests: RequestMatrix,
     /// The number of inputs with a visible packet.
     heads: u32,
     /// Inputs to examine again at the end of the cycle (round robin).
-    popped: Vec<u16>,
+    popped_inputs: Vec<u16>,
     counters: NetCounters,
     /// An arbiter that examines packets; it overrides the built-in arbitration.
     packet_arbiter: Option<BoxedArbiter>,
     #[state(fixed)]
-    asking: Vec<ArbiterRequest>,
+    arbiter_requests: Vec<ArbiterRequest>,
 }
 
 impl FromNoc for Fifo {
     fn new(direction: Direction, spec: &Noc, inputs: usize, outputs: usize, output_capacity: u32) -> Self {
         let carried = |op| if direction.carries(op) { SectorMask(u8::MAX) } else { SectorMask(0) };
         Self {
-            carried: [MemOp::Read, MemOp::Write, MemOp::Atomic, MemOp::Reduction].map(carried),
+            carried_sectors: [MemOp::Read, MemOp::Write, MemOp::Atomic, MemOp::Reduction].map(carried),
             arbiter: spec.arbiter,
-            outputs: Outputs::new(outputs, output_capacity, RequestMatrix::last(inputs)),
+            outputs: CrossbarOutputs::new(outputs, output_capacity, RequestMatrix::last(inputs)),
             requests: RequestMatrix::new(inputs, outputs),
             heads: 0,
-            popped: Vec::with_capacity(outputs),
+            popped_inputs: Vec::with_capacity(outputs),
             counters: NetCounters::default(),
             packet_arbiter: (spec.arbiter == Arbiter::Age).then(|| BoxedArbiter(Box::new(Age))),
-            asking: Vec::new(),
+            arbiter_requests: Vec::new(),
         }
     }
 }
@@ -90,7 +90,7 @@ impl Fifo {
     /// Requests the output of an input's oldest packet, immediately or when the packet becomes visible.
     // This function is called at most twice per packet.
     #[inline(always)]
-    fn request_output(&mut self, ends: &mut Ends, input: usize, Head { waited, output }: Head) {
+    fn request_output(&mut self, ends: &mut SubnetEnds, input: usize, HeadPacket { waited, output }: HeadPacket) {
         if waited < 0 {
             ends.schedule_input(Cycle(ends.now.0 + waited.unsigned_abs()), input);
             return;
@@ -100,9 +100,9 @@ impl Fifo {
         self.heads += 1;
     }
 
-    fn islip(&mut self, ends: &mut Ends, out: &mut Outbox) {
+    fn arbitrate_islip(&mut self, ends: &mut SubnetEnds, out: &mut Outbox) {
         let mut granted = GrantTotals::default();
-        let mut scan = Scan::first();
+        let mut scan = OutputScan::start();
         while let Some(output) = self.outputs.next_ready(&mut scan) {
             let input = self.requests.take(output, self.outputs.last_granted(output));
             if let Some(next) = self.grant(ends, input, output, &mut granted, out) {
@@ -112,7 +112,7 @@ impl Fifo {
         self.count_granted(granted);
     }
 
-    fn round_robin(&mut self, ends: &mut Ends, out: &mut Outbox) {
+    fn arbitrate_round_robin(&mut self, ends: &mut SubnetEnds, out: &mut Outbox) {
         // GPGPU-Sim numbers SMs before slices and rotates over all of them, whether they are inputs or not.
         let (inputs, outputs) = (ends.inputs, ends.outputs);
         let nodes = inputs + outputs;
@@ -124,14 +124,14 @@ impl Fifo {
         };
         let before = if first == 0 { RequestMatrix::last(inputs) } else { first as u16 - 1 };
         let mut granted = GrantTotals::default();
-        let mut scan = Scan::first();
+        let mut scan = OutputScan::start();
         while let Some(output) = self.outputs.next_ready(&mut scan) {
             let input = self.requests.take(output, before);
             self.grant(ends, input, output, &mut granted, out);
-            self.popped.push(input as u16);
+            self.popped_inputs.push(input as u16);
         }
         self.count_granted(granted);
-        while let Some(input) = self.popped.pop() {
+        while let Some(input) = self.popped_inputs.pop() {
             self.enter(ends, usize::from(input));
         }
     }
@@ -145,28 +145,28 @@ impl Fifo {
     /// next cycle.
     #[cold]
     #[inline(never)]
-    fn arbitrate_by_policy(&mut self, ends: &mut Ends, out: &mut Outbox) {
+    fn arbitrate_by_policy(&mut self, ends: &mut SubnetEnds, out: &mut Outbox) {
         let Some(mut arbiter) = self.packet_arbiter.take() else { panic!("the calling program provided no arbiter") };
         let (now, mut granted) = (ends.now, GrantTotals::default());
-        let mut scan = Scan::first();
+        let mut scan = OutputScan::start();
         while let Some(output) = self.outputs.next_ready(&mut scan) {
-            self.asking.clear();
+            self.arbiter_requests.clear();
             for input in (0..ends.inputs).filter(|input| self.requests.has(output, *input)) {
                 let Some(waiting) = ends.queues.get(input as u32).front() else { continue };
                 let (port, kernel) = (waiting.packet.port, waiting.packet.kernel());
-                self.asking.push(ArbiterRequest { input: input as u16, since: waiting.arrival(now), port, kernel });
+                self.arbiter_requests.push(ArbiterRequest { input: input as u16, since: waiting.arrival(now), port, kernel });
             }
-            let place = arbiter.0.grant(output, &self.asking);
-            let Some(ArbiterRequest { input, .. }) = self.asking.get(place).copied() else {
-                panic!("the arbiter `{}` chose number {place} of {} inputs", arbiter.0.name(), self.asking.len())
+            let place = arbiter.0.grant(output, &self.arbiter_requests);
+            let Some(ArbiterRequest { input, .. }) = self.arbiter_requests.get(place).copied() else {
+                panic!("the arbiter `{}` chose number {place} of {} inputs", arbiter.0.name(), self.arbiter_requests.len())
             };
             self.requests.remove(output, usize::from(input));
             self.grant(ends, usize::from(input), output, &mut granted, out);
-            self.popped.push(input);
+            self.popped_inputs.push(input);
         }
         self.count_granted(granted);
         self.packet_arbiter = Some(arbiter);
-        while let Some(input) = self.popped.pop() {
+        while let Some(input) = self.popped_inputs.pop() {
             self.enter(ends, usize::from(input));
         }
     }
@@ -174,16 +174,23 @@ impl Fifo {
     /// Forwards the oldest packet of an input and returns the next one.
     // This function is inlined into both arbiters, which call it once per packet.
     #[inline(always)]
-    fn grant(&mut self, ends: &mut Ends, input: usize, output: usize, granted: &mut GrantTotals, out: &mut Outbox) -> Option<Head> {
+    fn grant(
+        &mut self,
+        ends: &mut SubnetEnds,
+        input: usize,
+        output: usize,
+        granted: &mut GrantTotals,
+        out: &mut Outbox,
+    ) -> Option<HeadPacket> {
         let (now, link) = (ends.now, ends.link_to(output));
         let queue = ends.queues.get_mut(input as u32);
         let Some(waiting) = queue.front() else { panic!("input {input} of a crossbar is empty at {now}") };
         let (sectors, op) = (waiting.packet.sectors(), waiting.packet.op);
         granted.packets += 1;
-        granted.flits += 1 + u64::from(SectorMask(sectors.0 & self.carried[op as usize].0).count());
-        granted.waited += waiting.waited(now);
+        granted.flits += 1 + u64::from(SectorMask(sectors.0 & self.carried_sectors[op as usize].0).count());
+        granted.waited += waiting.wait_cycles(now);
         out.send_with(link, now, || Payload::Mem(waiting.packet));
-        let next = queue.next_front().map(|waiting| Head::of(waiting, ends.direction, now));
+        let next = queue.next_front().map(|waiting| HeadPacket::of_waiting(waiting, ends.direction, now));
         if next.is_some() {
             queue.prefetch_second();
         }
@@ -210,11 +217,11 @@ impl Switch for Fifo {
     /// Examines the oldest packet of an input.
     // This function is called for each packet that was not visible when the previous one was granted.
     #[inline(always)]
-    fn enter(&mut self, ends: &mut Ends, input: usize) {
+    fn enter(&mut self, ends: &mut SubnetEnds, input: usize) {
         let queue = ends.queues.get(input as u32);
         let Some(waiting) = queue.front() else { return };
         queue.prefetch_second();
-        let head = Head::of(waiting, ends.direction, ends.now);
+        let head = HeadPacket::of_waiting(waiting, ends.direction, ends.now);
         self.request_output(ends, input, head);
     }
 
@@ -231,17 +238,17 @@ impl Switch for Fifo {
     fn count(&mut self, cycles: u64) {
         if self.heads > 0 {
             self.counters.busy_cycles += cycles;
-            self.counters.conflicts += u64::from(self.heads - self.outputs.requested()) * cycles;
-            self.counters.credit_stalls += u64::from(self.outputs.stalled()) * cycles;
+            self.counters.conflicts += u64::from(self.heads - self.outputs.requested_outputs()) * cycles;
+            self.counters.credit_stalls += u64::from(self.outputs.stalled_outputs()) * cycles;
         }
     }
 
     #[inline]
-    fn step(&mut self, ends: &mut Ends, out: &mut Outbox) {
+    fn step(&mut self, ends: &mut SubnetEnds, out: &mut Outbox) {
         if self.heads > 0 {
             match self.arbiter {
-                Arbiter::Islip => self.islip(ends, out),
-                Arbiter::RoundRobin => self.round_robin(ends, out),
+                Arbiter::Islip => self.arbitrate_islip(ends, out),
+                Arbiter::RoundRobin => self.arbitrate_round_robin(ends, out),
                 Arbiter::Age | Arbiter::Own => self.arbitrate_by_policy(ends, out),
             }
         }
@@ -256,7 +263,7 @@ impl Switch for Fifo {
         visitor.counters(&self.counters);
     }
 
-    fn waiting(&self, ends: &Ends) -> Vec<String> {
+    fn waiting(&self, ends: &SubnetEnds) -> Vec<String> {
         let line = |output: usize| {
             let inputs: Vec<_> = (0..ends.inputs).filter(|input| self.requests.has(output, *input)).collect();
             let queues = || inputs.iter().map(|input| ends.queues.get(*input as u32));

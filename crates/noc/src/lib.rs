@@ -25,14 +25,14 @@ use std::convert::Infallible;
 
 use warpshard_base::{Cycle, LinkId};
 use warpshard_config::machine::{Crossbar as Kind, Noc};
-use warpshard_engine::{Sent, Unit};
+use warpshard_engine::{SentMessage, Unit};
 use warpshard_protocol::{EventKind, Outbox, Payload};
 use warpshard_seam::BoxedArbiter;
 use warpshard_stats::CounterVisitor;
 
 pub use counters::NetCounters;
 pub use error::SpecError;
-pub use subnet::{Direction, Ends, FromNoc, Subnet, SubnetPorts, Switch};
+pub use subnet::{Direction, FromNoc, Subnet, SubnetEnds, SubnetPorts, Switch};
 
 macro_rules! crossbars {
     ($($module:ident::$name:ident),+ $(,)?) => {
@@ -91,7 +91,7 @@ impl Unit for Crossbar {
     }
 
     #[inline(always)]
-    fn deliver_all(&mut self, messages: &[Sent<Payload>], arrival: impl FnMut(&Sent<Payload>) -> Cycle) {
+    fn deliver_all(&mut self, messages: &[SentMessage<Payload>], arrival: impl FnMut(&SentMessage<Payload>) -> Cycle) {
         each!(self, subnet => subnet.deliver_all(messages, arrival));
     }
 

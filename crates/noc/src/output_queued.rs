@@ -12,16 +12,16 @@ use warpshard_protocol::{Outbox, Payload};
 use warpshard_stats::CounterVisitor;
 
 use super::counters::NetCounters;
-use super::outputs::{Outputs, Scan};
-use super::queues::Queue;
-use super::subnet::{Direction, Ends, FromNoc, Switch};
+use super::outputs::{CrossbarOutputs, OutputScan};
+use super::queues::PacketQueue;
+use super::subnet::{Direction, FromNoc, SubnetEnds, Switch};
 
 /// A crossbar with a queue per output. It counts no conflicts, because packets do not contend at the inputs.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct OutputQueued {
-    outputs: Outputs,
+    outputs: CrossbarOutputs,
     /// Waiting packets, by output.
-    queues: Box<[Queue]>,
+    queues: Box<[PacketQueue]>,
     /// The inputs of the waiting packets, by output.
     origins: Box<[VecDeque<u16>]>,
     counters: NetCounters,
@@ -30,8 +30,8 @@ pub struct OutputQueued {
 impl FromNoc for OutputQueued {
     fn new(_: Direction, _: &Noc, _: usize, outputs: usize, output_capacity: u32) -> Self {
         Self {
-            outputs: Outputs::new(outputs, output_capacity, 0),
-            queues: Queue::new_queues(outputs),
+            outputs: CrossbarOutputs::new(outputs, output_capacity, 0),
+            queues: PacketQueue::new_queues(outputs),
             origins: vec![VecDeque::new(); outputs].into(),
             counters: NetCounters::default(),
         }
@@ -44,7 +44,7 @@ impl Switch for OutputQueued {
     }
 
     /// Puts the visible packets of an input into the queues of their outputs.
-    fn enter(&mut self, ends: &mut Ends, input: usize) {
+    fn enter(&mut self, ends: &mut SubnetEnds, input: usize) {
         while let Some((packet, at)) = ends.next_visible(input) {
             let output = ends.direction.output(&packet);
             self.queues[output].push(at, &packet);
@@ -62,13 +62,13 @@ impl Switch for OutputQueued {
     }
 
     fn count(&mut self, cycles: u64) {
-        self.counters.busy_cycles += cycles * u64::from(self.outputs.requested() > 0);
-        self.counters.credit_stalls += cycles * u64::from(self.outputs.stalled());
+        self.counters.busy_cycles += cycles * u64::from(self.outputs.requested_outputs() > 0);
+        self.counters.credit_stalls += cycles * u64::from(self.outputs.stalled_outputs());
     }
 
     /// Forwards the oldest packet of every output that has a credit.
-    fn step(&mut self, ends: &mut Ends, out: &mut Outbox) {
-        let mut scan = Scan::first();
+    fn step(&mut self, ends: &mut SubnetEnds, out: &mut Outbox) {
+        let mut scan = OutputScan::start();
         while let Some(output) = self.outputs.next_ready(&mut scan) {
             let (Some(waiting), Some(input)) = (self.queues[output].pop(), self.origins[output].pop_front()) else {
                 panic!("output {output} of a crossbar is not requested at {}", ends.now);
@@ -76,7 +76,7 @@ impl Switch for OutputQueued {
             let packet = waiting.packet;
             self.counters.packets += 1;
             self.counters.flits += 1 + u64::from(ends.direction.data_sectors(&packet));
-            self.counters.queue_cycles += waiting.waited(ends.now) as u64;
+            self.counters.queue_cycles += waiting.wait_cycles(ends.now) as u64;
             out.send(ends.link_to(output), ends.now, Payload::Mem(packet));
             self.outputs.grant(output, input);
             ends.return_slot(usize::from(input), out);
@@ -91,7 +91,7 @@ impl Switch for OutputQueued {
         visitor.counters(&self.counters);
     }
 
-    fn waiting(&self, ends: &Ends) -> Vec<String> {
+    fn waiting(&self, ends: &SubnetEnds) -> Vec<String> {
         let line = |output: usize| {
             let queue = &self.queues[output];
             let since = queue.front()?.arrival(ends.now);

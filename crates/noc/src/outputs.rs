@@ -8,22 +8,22 @@ use warpshard_protocol::CreditSender;
 
 /// A position in an ascending iteration over the ready outputs of a cycle.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scan {
+pub(super) struct OutputScan {
     word: u32,
     /// The remaining outputs of the present word.
-    left: u64,
+    remaining_outputs: u64,
 }
 
-impl Scan {
+impl OutputScan {
     /// Returns the start of an iteration.
-    pub(super) fn first() -> Self {
-        Self { word: 0, left: u64::MAX }
+    pub(super) fn start() -> Self {
+        Self { word: 0, remaining_outputs: u64::MAX }
     }
 }
 
 /// An output of a crossbar.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Output {
+struct CrossbarOutput {
     /// Credits for the queue of its receiver.
     credits: CreditSender,
     /// The number of inputs that request the output.
@@ -34,8 +34,8 @@ struct Output {
 
 /// The outputs of a crossbar.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Outputs {
-    outputs: Slots<Output>,
+pub(super) struct CrossbarOutputs {
+    outputs: Slots<CrossbarOutput>,
     /// A bit per ready output, in `words` words.
     ready: Slots<u64>,
     words: u32,
@@ -43,7 +43,7 @@ pub(super) struct Outputs {
     ready_count: u32,
 }
 
-impl Outputs {
+impl CrossbarOutputs {
     /// Returns `count` outputs with `capacity` credits each, whose last grant was to input `last_granted`.
     ///
     /// # Panics
@@ -51,7 +51,7 @@ impl Outputs {
     pub(super) fn new(count: usize, capacity: u32, last_granted: u16) -> Self {
         assert!(capacity >= 1, "a crossbar whose receivers have no slot for a packet");
         Self {
-            outputs: Slots::new(count, Output { credits: CreditSender::new(capacity), requests: 0, last_granted }),
+            outputs: Slots::new(count, CrossbarOutput { credits: CreditSender::new(capacity), requests: 0, last_granted }),
             ready: Slots::new(count.div_ceil(64), 0),
             words: count.div_ceil(64) as u32,
             requested_count: 0,
@@ -61,13 +61,13 @@ impl Outputs {
 
     /// Returns the number of requested outputs.
     #[inline]
-    pub(super) fn requested(&self) -> u32 {
+    pub(super) fn requested_outputs(&self) -> u32 {
         self.requested_count
     }
 
     /// Returns the number of requested outputs without a credit.
     #[inline]
-    pub(super) fn stalled(&self) -> u32 {
+    pub(super) fn stalled_outputs(&self) -> u32 {
         self.requested_count - self.ready_count
     }
 
@@ -79,15 +79,15 @@ impl Outputs {
 
     /// Returns the next ready output of the iteration.
     #[inline]
-    pub(super) fn next_ready(&self, scan: &mut Scan) -> Option<usize> {
+    pub(super) fn next_ready(&self, scan: &mut OutputScan) -> Option<usize> {
         while scan.word < self.words {
-            let bits = self.ready.get(scan.word) & scan.left;
+            let bits = self.ready.get(scan.word) & scan.remaining_outputs;
             if bits != 0 {
                 let bit = bits.trailing_zeros();
-                scan.left = !1 << bit;
+                scan.remaining_outputs = !1 << bit;
                 return Some((scan.word * 64 + bit) as usize);
             }
-            *scan = Scan { word: scan.word + 1, left: u64::MAX };
+            *scan = OutputScan { word: scan.word + 1, remaining_outputs: u64::MAX };
         }
         None
     }
@@ -107,7 +107,7 @@ impl Outputs {
     #[inline]
     pub(super) fn request(&mut self, output: usize) {
         debug_assert!(output < 64 * self.words as usize, "output {output} of {} words", self.words);
-        let Output { credits, requests, .. } = self.outputs.get_mut(output as u32);
+        let CrossbarOutput { credits, requests, .. } = self.outputs.get_mut(output as u32);
         *requests += 1;
         // The code has no branches, because they would be unpredictable.
         let first = *requests == 1;
@@ -121,7 +121,7 @@ impl Outputs {
     #[inline]
     pub(super) fn grant(&mut self, output: usize, input: u16) {
         debug_assert!(self.ready.get(output as u32 / 64) >> (output % 64) & 1 != 0, "output {output} is not ready");
-        let Output { credits, requests, last_granted } = self.outputs.get_mut(output as u32);
+        let CrossbarOutput { credits, requests, last_granted } = self.outputs.get_mut(output as u32);
         *last_granted = input;
         credits.spend();
         *requests -= 1;
@@ -141,7 +141,7 @@ impl Outputs {
 
     /// Collects the credits that are visible by `now`; returns the cycle in which the next credits become visible.
     pub(super) fn take_credits(&mut self, output: usize, now: Cycle) -> Option<Cycle> {
-        let Output { credits, requests, .. } = self.outputs.get_mut(output as u32);
+        let CrossbarOutput { credits, requests, .. } = self.outputs.get_mut(output as u32);
         let stood = !credits.can_send();
         credits.collect(now);
         if stood && credits.can_send() && *requests > 0 {
@@ -158,14 +158,14 @@ mod tests {
 
     #[test]
     fn outputs_are_ready_while_they_are_requested_and_have_credits() {
-        let mut outputs = Outputs::new(130, 2, 0);
+        let mut outputs = CrossbarOutputs::new(130, 2, 0);
         for output in [3, 64, 129] {
             outputs.request(output);
         }
         outputs.request(64);
         outputs.request(64);
-        assert_eq!((outputs.requested(), outputs.stalled()), (3, 0));
-        let mut scan = Scan::first();
+        assert_eq!((outputs.requested_outputs(), outputs.stalled_outputs()), (3, 0));
+        let mut scan = OutputScan::start();
         assert_eq!([(); 3].map(|()| outputs.next_ready(&mut scan)), [3, 64, 129].map(Some));
         outputs.request(63);
         assert_eq!([(); 2].map(|()| outputs.next_ready(&mut scan)), [None; 2], "an iteration does not move backwards");
@@ -173,14 +173,17 @@ mod tests {
         outputs.grant(64, 7);
         outputs.grant(64, 7);
         outputs.grant(3, 7);
-        assert_eq!((outputs.requested(), outputs.stalled(), outputs.next_ready(&mut Scan::first())), (2, 1, Some(129)));
+        assert_eq!(
+            (outputs.requested_outputs(), outputs.stalled_outputs(), outputs.next_ready(&mut OutputScan::start())),
+            (2, 1, Some(129))
+        );
         assert!(outputs.receive_credits(64, Cycle(5), 1) && !outputs.receive_credits(64, Cycle(9), 1));
         assert_eq!(outputs.take_credits(64, Cycle(5)), Some(Cycle(9)));
-        assert_eq!((outputs.next_ready(&mut Scan::first()), outputs.stalled()), (Some(64), 0));
+        assert_eq!((outputs.next_ready(&mut OutputScan::start()), outputs.stalled_outputs()), (Some(64), 0));
         assert_eq!(outputs.take_credits(64, Cycle(9)), None);
         outputs.grant(129, 7);
         outputs.grant(64, 7);
         assert!(!outputs.any_ready() && outputs.has_credit(64));
-        assert_eq!((outputs.requested(), outputs.last_granted(63), outputs.last_granted(62)), (0, 7, 0));
+        assert_eq!((outputs.requested_outputs(), outputs.last_granted(63), outputs.last_granted(62)), (0, 7, 0));
     }
 }

@@ -55,15 +55,15 @@ struct ClusterState {
     /// The SM of each CTA that has started, by rank.
     sms: [Option<SmId>; MAX_CLUSTER_CTAS],
     /// CTAs that ended, and CTAs that wait at the barrier, as sets.
-    gone: u16,
-    met: u16,
+    ended_ctas: u16,
+    ctas_at_barrier: u16,
     /// Messages for CTAs that had not started.
-    early: Vec<PeerPacket>,
+    early_messages: Vec<PeerPacket>,
 }
 
 /// A step of a message through the network.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-enum Step {
+enum PeerStep {
     /// The message leaves for an SM.
     Deliver { to: SmId },
     /// A read reaches the SM that holds the data, which replies.
@@ -76,13 +76,13 @@ enum Step {
 
 /// The times at which the two ports of an SM become free, in fractions of a cycle.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-struct Port {
+struct SmPortTimes {
     out: u64,
     into: u64,
 }
 
 /// Reserves a port for `parts` fractions of a cycle, not before `at`; returns the start and the end.
-fn take(port: &mut u64, at: u64, parts: u64) -> (u64, u64) {
+fn reserve_port(port: &mut u64, at: u64, parts: u64) -> (u64, u64) {
     let begins = at.max(*port);
     *port = begins + parts;
     (begins, *port)
@@ -99,11 +99,11 @@ pub struct PeerNet {
     arrivals: Box<[VecDeque<(Cycle, PeerPacket)>]>,
     /// The cycle of the next arrival from each SM with messages in flight.
     next: BTreeSet<(Cycle, u16)>,
-    ports: Box<[Port]>,
-    running: BTreeMap<u16, ClusterState>,
+    ports: Box<[SmPortTimes]>,
+    running_clusters: BTreeMap<u16, ClusterState>,
     /// Scheduled steps, by cycle and in the order of scheduling, each with its time in fractions of a cycle.
-    steps: BTreeMap<(Cycle, u64), (u64, Step, PeerPacket)>,
-    decided: u64,
+    steps: BTreeMap<(Cycle, u64), (u64, PeerStep, PeerPacket)>,
+    scheduled_steps: u64,
     counters: PeerCounters,
 }
 
@@ -116,47 +116,47 @@ impl PeerNet {
             present: Cycle(0),
             arrivals: vec![VecDeque::new(); sms].into(),
             next: BTreeSet::new(),
-            ports: vec![Port::default(); sms].into(),
-            running: BTreeMap::new(),
+            ports: vec![SmPortTimes::default(); sms].into(),
+            running_clusters: BTreeMap::new(),
             steps: BTreeMap::new(),
-            decided: 0,
+            scheduled_steps: 0,
             counters: PeerCounters::default(),
         }
     }
 
     /// Schedules a step at a time in fractions of a cycle.
-    fn schedule(&mut self, at: u64, step: Step, packet: PeerPacket) {
-        let cycle = if matches!(step, Step::Deliver { .. }) { at.div_ceil(PARTS_PER_CYCLE) } else { at / PARTS_PER_CYCLE };
-        self.steps.insert((Cycle(cycle).max(self.present), self.decided), (at, step, packet));
-        self.decided += 1;
+    fn schedule(&mut self, at: u64, step: PeerStep, packet: PeerPacket) {
+        let cycle = if matches!(step, PeerStep::Deliver { .. }) { at.div_ceil(PARTS_PER_CYCLE) } else { at / PARTS_PER_CYCLE };
+        self.steps.insert((Cycle(cycle).max(self.present), self.scheduled_steps), (at, step, packet));
+        self.scheduled_steps += 1;
     }
 
     fn receive(&mut self, packet: PeerPacket) {
         let PeerPacket { cluster, from, rank, op, amount, .. } = packet;
-        let running = self.running.entry(cluster).or_default();
+        let running = self.running_clusters.entry(cluster).or_default();
         match op {
             PeerOp::CtaStarted => {
                 self.counters.peer_ctas += 1;
                 running.size = amount as u8;
                 running.sms[usize::from(rank) % MAX_CLUSTER_CTAS] = Some(from);
-                let early = std::mem::take(&mut running.early);
+                let early = std::mem::take(&mut running.early_messages);
                 early.into_iter().for_each(|packet| self.receive(packet));
             }
             PeerOp::CtaEnded => {
-                running.gone |= 1 << rank;
-                if running.gone.count_ones() == u32::from(running.size) {
-                    self.running.remove(&cluster);
+                running.ended_ctas |= 1 << rank;
+                if running.ended_ctas.count_ones() == u32::from(running.size) {
+                    self.running_clusters.remove(&cluster);
                 } else {
                     self.open_barrier(cluster);
                 }
             }
             PeerOp::BarrierArrived => {
-                running.met |= 1 << rank;
+                running.ctas_at_barrier |= 1 << rank;
                 self.open_barrier(cluster);
             }
             PeerOp::Read | PeerOp::Write | PeerOp::Arrive | PeerOp::Send => match running.sms[usize::from(rank) % MAX_CLUSTER_CTAS] {
                 Some(to) => self.start_transfer(packet, to),
-                None => running.early.push(packet),
+                None => running.early_messages.push(packet),
             },
             PeerOp::BarrierOpened | PeerOp::Done => unreachable!("{from} sent a message that only the network sends"),
         }
@@ -164,18 +164,21 @@ impl PeerNet {
 
     /// Opens the barrier of a cluster once all its running CTAs have arrived.
     fn open_barrier(&mut self, cluster: u16) {
-        let Some(running) = self.running.get_mut(&cluster) else { return };
+        let Some(running) = self.running_clusters.get_mut(&cluster) else { return };
         let all = ((1u32 << running.size) - 1) as u16;
-        if running.met == 0 || (running.met | running.gone) & all != all || running.sms.iter().flatten().count() < running.size.into() {
+        if running.ctas_at_barrier == 0
+            || (running.ctas_at_barrier | running.ended_ctas) & all != all
+            || running.sms.iter().flatten().count() < running.size.into()
+        {
             return;
         }
-        running.met = 0;
+        running.ctas_at_barrier = 0;
         self.counters.cluster_barriers += 1;
-        let (gone, sms) = (running.gone, running.sms);
+        let (gone, sms) = (running.ended_ctas, running.sms);
         for (rank, sm) in (0u8..).zip(sms) {
             if let Some(sm) = sm.filter(|_| gone >> rank & 1 == 0) {
                 let packet = PeerPacket { cluster, rank, op: PeerOp::BarrierOpened, ..PeerPacket::default() };
-                self.schedule(self.present.0 * PARTS_PER_CYCLE, Step::Deliver { to: sm }, packet);
+                self.schedule(self.present.0 * PARTS_PER_CYCLE, PeerStep::Deliver { to: sm }, packet);
             }
         }
     }
@@ -188,17 +191,17 @@ impl PeerNet {
         match packet.op {
             PeerOp::Read => {
                 self.counters.peer_reads += 1;
-                let (leaves, _) = take(out, now, sectors * u64::from(request));
-                self.schedule(leaves + hop, Step::Reply { other: to }, packet);
+                let (leaves, _) = reserve_port(out, now, sectors * u64::from(request));
+                self.schedule(leaves + hop, PeerStep::Reply { other: to }, packet);
             }
             PeerOp::Arrive => {
-                let (leaves, _) = take(out, now, u64::from(request));
-                self.schedule(leaves + hop, Step::Deliver { to }, packet);
+                let (leaves, _) = reserve_port(out, now, u64::from(request));
+                self.schedule(leaves + hop, PeerStep::Deliver { to }, packet);
             }
             _ => {
                 self.counters.peer_writes += 1;
-                let (leaves, left) = take(out, now, sectors * u64::from(store));
-                self.schedule(leaves + hop, Step::Store { to, left }, packet);
+                let (leaves, left) = reserve_port(out, now, sectors * u64::from(store));
+                self.schedule(leaves + hop, PeerStep::Store { to, left }, packet);
             }
         }
         self.counters.peer_sectors += sectors;
@@ -206,27 +209,27 @@ impl PeerNet {
     }
 
     /// Executes a step of an access or message.
-    fn step(&mut self, at: u64, step: Step, packet: PeerPacket, out: &mut Outbox) {
+    fn step(&mut self, at: u64, step: PeerStep, packet: PeerPacket, out: &mut Outbox) {
         let Spec { reply, receive, accept, hop, .. } = self.spec;
         let (sectors, hop) = (sectors_of(&packet), u64::from(hop) * PARTS_PER_CYCLE);
         let done = PeerPacket { op: PeerOp::Done, ..packet };
         match step {
-            Step::Deliver { to } => out.send(LinkId(self.links.first_to_sm.0 + to.0), self.present, Payload::Peer(packet)),
-            Step::Reply { other } => {
-                let (leaves, left) = take(&mut self.ports[other.index()].out, at, sectors * u64::from(reply));
-                self.schedule(leaves + hop, Step::Return { left }, packet);
+            PeerStep::Deliver { to } => out.send(LinkId(self.links.first_to_sm.0 + to.0), self.present, Payload::Peer(packet)),
+            PeerStep::Reply { other } => {
+                let (leaves, left) = reserve_port(&mut self.ports[other.index()].out, at, sectors * u64::from(reply));
+                self.schedule(leaves + hop, PeerStep::Return { left }, packet);
             }
-            Step::Return { left } => {
-                let (_, here) = take(&mut self.ports[packet.from.index()].into, at, sectors * u64::from(receive));
-                self.schedule(here.max(left + hop), Step::Deliver { to: packet.from }, done);
+            PeerStep::Return { left } => {
+                let (_, here) = reserve_port(&mut self.ports[packet.from.index()].into, at, sectors * u64::from(receive));
+                self.schedule(here.max(left + hop), PeerStep::Deliver { to: packet.from }, done);
             }
-            Step::Store { to, left } => {
-                let (_, here) = take(&mut self.ports[to.index()].into, at, sectors * u64::from(accept));
+            PeerStep::Store { to, left } => {
+                let (_, here) = reserve_port(&mut self.ports[to.index()].into, at, sectors * u64::from(accept));
                 let here = here.max(left + hop);
                 if packet.op == PeerOp::Send {
-                    self.schedule(here, Step::Deliver { to }, PeerPacket { op: PeerOp::Arrive, ..packet });
+                    self.schedule(here, PeerStep::Deliver { to }, PeerPacket { op: PeerOp::Arrive, ..packet });
                 } else {
-                    self.schedule(here + hop, Step::Deliver { to: packet.from }, done);
+                    self.schedule(here + hop, PeerStep::Deliver { to: packet.from }, done);
                 }
             }
         }
@@ -306,10 +309,10 @@ impl Unit for PeerNet {
 
     fn waiting(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for (cluster, running) in &self.running {
+        for (cluster, running) in &self.running_clusters {
             let here = running.sms.iter().flatten().count();
-            let (met, gone) = (running.met.count_ones(), running.gone.count_ones());
-            let early = running.early.len();
+            let (met, gone) = (running.ctas_at_barrier.count_ones(), running.ended_ctas.count_ones());
+            let early = running.early_messages.len();
             lines.push(format!(
                 "cluster {cluster} of {} CTAs: {here} started, {gone} ended, {met} at its barrier, {early} messages for CTAs that have not started",
                 running.size
@@ -328,26 +331,26 @@ mod tests {
 
     use super::*;
 
-    const SMS: u16 = 4;
+    const SM_COUNT: u16 = 4;
     /// The latency of a link in cycles.
     const LINK_LATENCY: u64 = 10;
 
     /// A network of four SMs, and the messages that reach them.
-    struct Bench {
+    struct PeerBench {
         net: PeerNet,
         out: Outbox,
-        received: Vec<(u64, u16, PeerPacket)>,
+        received_messages: Vec<(u64, u16, PeerPacket)>,
     }
 
-    impl Bench {
+    impl PeerBench {
         /// Returns a network with cluster 7, which has one CTA on each of `ctas` SMs.
         fn new(ctas: u16) -> Self {
             let spec = Spec { hop: 20, request: 20, reply: 40, receive: 48, store: 50, accept: 27, ..Spec::default() };
-            let links = PeerPorts { first_from_sm: LinkId(0), first_to_sm: LinkId(SMS) };
+            let links = PeerPorts { first_from_sm: LinkId(0), first_to_sm: LinkId(SM_COUNT) };
             let clock = ClockDomain { period: 1 };
             let route = Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(LINK_LATENCY) };
-            let out = Outbox::new(Arc::from(vec![route; 2 * usize::from(SMS)]), vec![0], 1);
-            let mut bench = Self { net: PeerNet::new(&spec, SMS.into(), links), out, received: Vec::new() };
+            let out = Outbox::new(Arc::from(vec![route; 2 * usize::from(SM_COUNT)]), vec![0], 1);
+            let mut bench = Self { net: PeerNet::new(&spec, SM_COUNT.into(), links), out, received_messages: Vec::new() };
             for sm in 0..ctas {
                 bench.send(0, sm, PeerPacket { op: PeerOp::CtaStarted, rank: sm as u8, amount: ctas.into(), ..PeerPacket::default() });
             }
@@ -363,7 +366,7 @@ mod tests {
             self.net.run(Cycle(until), skip, &mut self.out);
             for sent in self.out.batch(0).drain(..) {
                 let Payload::Peer(packet) = sent.payload else { panic!("{:?}", sent.payload) };
-                self.received.push((sent.arrival(Cycle(until)).0 - LINK_LATENCY, sent.link.0 - SMS, packet));
+                self.received_messages.push((sent.arrival(Cycle(until)).0 - LINK_LATENCY, sent.link.0 - SM_COUNT, packet));
             }
             self
         }
@@ -371,43 +374,43 @@ mod tests {
 
     /// Runs accesses of whole warps, 16 bytes per lane, by the SMs `requesters`, each with eight in flight, until all are done. Returns the
     /// bytes per cycle and SM.
-    fn rate(ctas: u16, requesters: std::ops::Range<u16>, op: PeerOp, of: impl Fn(u16) -> u8) -> f64 {
-        const TIMES: u64 = 300;
-        let mut bench = Bench::new(ctas);
+    fn access_rate(ctas: u16, requesters: std::ops::Range<u16>, op: PeerOp, of: impl Fn(u16) -> u8) -> f64 {
+        const ACCESSES_PER_SM: u64 = 300;
+        let mut bench = PeerBench::new(ctas);
         let access = |sm| PeerPacket { op, rank: of(sm), amount: 16, ..PeerPacket::default() };
         requesters.clone().for_each(|sm| (0..8).for_each(|_| bench.send(1, sm, access(sm))));
         let (mut now, mut seen) = (1, 0);
-        while seen < TIMES as usize * requesters.len() {
+        while seen < ACCESSES_PER_SM as usize * requesters.len() {
             now += 1;
             bench.run(now, false);
-            for at in std::mem::replace(&mut seen, bench.received.len())..bench.received.len() {
-                let (_, sm, _) = bench.received[at];
+            for at in std::mem::replace(&mut seen, bench.received_messages.len())..bench.received_messages.len() {
+                let (_, sm, _) = bench.received_messages[at];
                 bench.send(now, sm, access(sm));
             }
         }
-        (512 * TIMES) as f64 / (now - 40) as f64
+        (512 * ACCESSES_PER_SM) as f64 / (now - 40) as f64
     }
 
     #[test]
     fn accesses_have_the_rates_of_an_h100() {
         let near = |rate: f64, measured: f64| assert!((rate / measured - 1.0).abs() < 0.03, "{rate} for {measured} bytes per cycle");
         // The cases: two SMs read each other; one SM reads; three SMs read one; two SMs store to each other; three SMs store to one.
-        near(rate(2, 0..2, PeerOp::Read, |sm| 1 - sm as u8), 17.07);
-        near(rate(2, 1..2, PeerOp::Read, |_| 0), 21.4);
-        near(3.0 * rate(4, 1..4, PeerOp::Read, |_| 0), 25.6);
-        near(rate(2, 0..2, PeerOp::Write, |sm| 1 - sm as u8), 20.4);
-        near(3.0 * rate(4, 1..4, PeerOp::Write, |_| 0), 38.2);
+        near(access_rate(2, 0..2, PeerOp::Read, |sm| 1 - sm as u8), 17.07);
+        near(access_rate(2, 1..2, PeerOp::Read, |_| 0), 21.4);
+        near(3.0 * access_rate(4, 1..4, PeerOp::Read, |_| 0), 25.6);
+        near(access_rate(2, 0..2, PeerOp::Write, |sm| 1 - sm as u8), 20.4);
+        near(3.0 * access_rate(4, 1..4, PeerOp::Write, |_| 0), 38.2);
     }
 
     #[test]
     fn a_read_takes_two_hops_and_an_arrival_one() {
         for skip in [false, true] {
-            let mut bench = Bench::new(2);
+            let mut bench = PeerBench::new(2);
             bench.send(100, 0, PeerPacket { op: PeerOp::Read, rank: 1, amount: 1, token: 5, ..PeerPacket::default() });
             bench.send(200, 0, PeerPacket { op: PeerOp::Arrive, rank: 1, amount: 2, address: 64, ..PeerPacket::default() });
             bench.send(300, 1, PeerPacket { op: PeerOp::Send, rank: 0, bytes: -64, address: 8, ..PeerPacket::default() });
             let received: Vec<_> =
-                bench.run(1000, skip).received.iter().map(|(at, sm, packet)| (*at, *sm, packet.op, packet.token)).collect();
+                bench.run(1000, skip).received_messages.iter().map(|(at, sm, packet)| (*at, *sm, packet.op, packet.token)).collect();
             // A sector passes the last port in 1.5 cycles; two sectors leave the first port in 3.1 cycles.
             let expected = [(142, 0, PeerOp::Done, 5), (220, 1, PeerOp::Arrive, 0), (324, 0, PeerOp::Arrive, 0)];
             assert_eq!(received, expected, "{skip}");
@@ -416,24 +419,24 @@ mod tests {
 
     #[test]
     fn messages_for_a_cta_that_has_not_started_wait_for_it() {
-        let mut bench = Bench::new(0);
+        let mut bench = PeerBench::new(0);
         bench.send(0, 0, PeerPacket { op: PeerOp::CtaStarted, rank: 0, amount: 2, ..PeerPacket::default() });
         bench.send(10, 0, PeerPacket { op: PeerOp::Arrive, rank: 1, amount: 1, ..PeerPacket::default() });
         bench.send(11, 0, PeerPacket { op: PeerOp::BarrierArrived, rank: 0, ..PeerPacket::default() });
-        assert!(bench.run(500, true).received.is_empty());
+        assert!(bench.run(500, true).received_messages.is_empty());
         assert_eq!(
             bench.net.waiting(),
             ["cluster 7 of 2 CTAs: 1 started, 0 ended, 1 at its barrier, 1 messages for CTAs that have not started"]
         );
         bench.send(600, 3, PeerPacket { op: PeerOp::CtaStarted, rank: 1, amount: 2, ..PeerPacket::default() });
         bench.send(700, 3, PeerPacket { op: PeerOp::BarrierArrived, rank: 1, ..PeerPacket::default() });
-        let received: Vec<_> = bench.run(1000, true).received.iter().map(|(at, sm, packet)| (*at, *sm, packet.op)).collect();
+        let received: Vec<_> = bench.run(1000, true).received_messages.iter().map(|(at, sm, packet)| (*at, *sm, packet.op)).collect();
         assert_eq!(received, [(620, 3, PeerOp::Arrive), (700, 0, PeerOp::BarrierOpened), (700, 3, PeerOp::BarrierOpened)]);
         // A CTA that ends no longer waits at the barrier; with the last CTA the network removes the cluster.
         bench.send(1100, 0, PeerPacket { op: PeerOp::CtaEnded, rank: 0, ..PeerPacket::default() });
         bench.send(1200, 3, PeerPacket { op: PeerOp::BarrierArrived, rank: 1, ..PeerPacket::default() });
         bench.send(1300, 3, PeerPacket { op: PeerOp::CtaEnded, rank: 1, ..PeerPacket::default() });
-        let last = bench.run(2000, true).received.last().map(|(at, sm, packet)| (*at, *sm, packet.op));
+        let last = bench.run(2000, true).received_messages.last().map(|(at, sm, packet)| (*at, *sm, packet.op));
         assert_eq!((last, bench.net.waiting().len()), (Some((1200, 3, PeerOp::BarrierOpened)), 0));
     }
 }

@@ -6,15 +6,15 @@ use warpshard_protocol::MemPacket;
 
 /// A waiting packet.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-pub(super) struct Waiting {
+pub(super) struct WaitingPacket {
     pub(super) packet: MemPacket,
     /// The low half of the cycle of arrival.
     at: u32,
 }
 
-const _: () = assert!(size_of::<Waiting>() == 32);
+const _: () = assert!(size_of::<WaitingPacket>() == 32);
 
-impl Waiting {
+impl WaitingPacket {
     /// Returns the cycle of arrival, given a cycle less than 2^31 cycles away from it.
     #[inline]
     pub(super) fn arrival(&self, now: Cycle) -> Cycle {
@@ -23,18 +23,18 @@ impl Waiting {
 
     /// Returns the cycles since the arrival, given a cycle less than 2^31 cycles away from it; negative if the packet has not arrived.
     #[inline]
-    pub(super) fn waited(&self, now: Cycle) -> i64 {
+    pub(super) fn wait_cycles(&self, now: Cycle) -> i64 {
         i64::from((now.0 as u32).wrapping_sub(self.at) as i32)
     }
 }
 
 /// A first-in first-out queue, which grows to the largest number of packets that it has held.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Queue {
-    packets: Ring<Waiting>,
+pub(super) struct PacketQueue {
+    packets: Ring<WaitingPacket>,
 }
 
-impl Queue {
+impl PacketQueue {
     /// Returns an empty queue.
     pub(super) fn new() -> Self {
         Self { packets: Ring::new(1) }
@@ -53,20 +53,20 @@ impl Queue {
 
     /// Returns the number of allocated slots.
     #[cfg(test)]
-    pub(super) fn places(&self) -> usize {
-        self.packets.hot_bytes() / size_of::<Waiting>()
+    pub(super) fn allocated_slots(&self) -> usize {
+        self.packets.hot_bytes() / size_of::<WaitingPacket>()
     }
 
     /// Appends a packet; returns true if it is the only one.
     #[inline]
     pub(super) fn push(&mut self, at: Cycle, packet: &MemPacket) -> bool {
-        self.packets.append_with(|| Waiting { packet: *packet, at: at.0 as u32 });
+        self.packets.append_with(|| WaitingPacket { packet: *packet, at: at.0 as u32 });
         self.packets.len() == 1
     }
 
     /// Returns the oldest packet.
     #[inline]
-    pub(super) fn front(&self) -> Option<&Waiting> {
+    pub(super) fn front(&self) -> Option<&WaitingPacket> {
         self.packets.front()
     }
 
@@ -80,13 +80,13 @@ impl Queue {
 
     /// Removes the oldest packet.
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<Waiting> {
+    pub(super) fn pop(&mut self) -> Option<WaitingPacket> {
         self.packets.pop()
     }
 
     /// Removes the oldest packet and returns the next one.
     #[inline]
-    pub(super) fn next_front(&mut self) -> Option<&Waiting> {
+    pub(super) fn next_front(&mut self) -> Option<&WaitingPacket> {
         self.packets.next_front()
     }
 }

@@ -13,8 +13,8 @@ use warpshard_engine::Unit;
 use warpshard_protocol::{CreditReceiver, EventKind, MemOp, MemPacket, Outbox, Payload};
 use warpshard_stats::CounterVisitor;
 
-use super::calendar::{Calendar, Cursor};
-use super::queues::{Queue, Waiting};
+use super::calendar::{Calendar, CalendarCursor};
+use super::queues::{PacketQueue, WaitingPacket};
 
 /// The direction of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -35,7 +35,7 @@ impl Direction {
     }
 
     /// Returns the word for this direction, in messages.
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn direction_word(self) -> &'static str {
         match self {
             Self::Request => "request",
             Self::Reply => "reply",
@@ -84,7 +84,7 @@ pub struct SubnetPorts {
 
 impl SubnetPorts {
     /// Returns the receiving ends of the inputs, each with a queue of `places` slots.
-    fn returns(&self, inputs: usize, places: u32) -> Slots<CreditReceiver> {
+    fn credit_receivers(&self, inputs: usize, places: u32) -> Slots<CreditReceiver> {
         let receiver = |input: u16| CreditReceiver::new(LinkId(self.credit_out.0 + input), input, places);
         let mut returns = Slots::new(inputs, receiver(0));
         (0..inputs as u16).for_each(|input| *returns.get_mut(u32::from(input)) = receiver(input));
@@ -105,21 +105,21 @@ pub(super) struct SubnetSize {
 
 /// The ends of a subnet, as its switch sees them.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub struct Ends {
+pub struct SubnetEnds {
     pub(super) direction: Direction,
     pub(super) ports: SubnetPorts,
     pub(super) inputs: usize,
     pub(super) outputs: usize,
     pub(super) now: Cycle,
     /// Packets that have not left their input, both visible and not yet visible.
-    pub(super) queues: Slots<Queue>,
+    pub(super) queues: Slots<PacketQueue>,
     /// Inputs by the cycle in which their next packet becomes visible, followed by outputs by the cycle of their next credits.
     calendar: Calendar,
     /// Slots of the input queues that packets have left.
     returns: Slots<CreditReceiver>,
 }
 
-impl Ends {
+impl SubnetEnds {
     fn new(direction: Direction, SubnetSize { inputs, outputs, input_queue }: SubnetSize, ports: SubnetPorts) -> Self {
         assert!(input_queue >= 1 && ports.output_capacity >= 1, "a network without a slot for a packet");
         Self {
@@ -128,9 +128,9 @@ impl Ends {
             inputs,
             outputs,
             now: Cycle(0),
-            queues: Slots::new(inputs, Queue::new()),
+            queues: Slots::new(inputs, PacketQueue::new()),
             calendar: Calendar::new(inputs + outputs),
-            returns: ports.returns(inputs, input_queue),
+            returns: ports.credit_receivers(inputs, input_queue),
         }
     }
 
@@ -143,7 +143,7 @@ impl Ends {
     /// Removes and returns the oldest packet of an input and the cycle of its arrival, if it is visible; else schedules the cycle in which
     /// it becomes visible.
     pub(super) fn next_visible(&mut self, input: usize) -> Option<(MemPacket, Cycle)> {
-        let Waiting { packet, .. } = *self.queues.get(input as u32).front()?;
+        let WaitingPacket { packet, .. } = *self.queues.get(input as u32).front()?;
         let at = self.queues.get(input as u32).front()?.arrival(self.now);
         if at > self.now {
             self.schedule_input(at, input);
@@ -176,7 +176,7 @@ pub trait Switch: warpshard_state::State + Debug + Send + 'static {
     fn name(&self) -> String;
 
     /// Examines an input whose oldest packet became visible or may have become visible.
-    fn enter(&mut self, ends: &mut Ends, input: usize);
+    fn enter(&mut self, ends: &mut SubnetEnds, input: usize);
 
     /// Receives credits for an output that become visible at `at`. Returns true if no other credits were in flight.
     fn receive_credits(&mut self, output: usize, at: Cycle, credits: u16) -> bool;
@@ -188,7 +188,7 @@ pub trait Switch: warpshard_state::State + Debug + Send + 'static {
     fn count(&mut self, cycles: u64);
 
     /// Moves packets in the present cycle.
-    fn step(&mut self, ends: &mut Ends, out: &mut Outbox);
+    fn step(&mut self, ends: &mut SubnetEnds, out: &mut Outbox);
 
     /// Returns the first cycle at or after `now` in which a packet moves, if no other message becomes visible.
     fn next_event(&self, now: Cycle) -> Cycle;
@@ -197,7 +197,7 @@ pub trait Switch: warpshard_state::State + Debug + Send + 'static {
     fn visit_counters(&self, visitor: &mut dyn CounterVisitor);
 
     /// Returns lines for a deadlock report: each waiting object and the resource for which it waits.
-    fn waiting(&self, ends: &Ends) -> Vec<String>;
+    fn waiting(&self, ends: &SubnetEnds) -> Vec<String>;
 }
 
 /// A switch that is fully described by the `noc` table of a machine.
@@ -209,7 +209,7 @@ pub trait FromNoc: Switch + Sized {
 /// One subnet of the network, a unit of the machine.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Subnet<S> {
-    pub(super) ends: Ends,
+    pub(super) ends: SubnetEnds,
     pub(super) switch: S,
 }
 
@@ -227,7 +227,7 @@ impl<S: FromNoc> Subnet<S> {
 impl<S: Switch> Subnet<S> {
     /// Returns a subnet with `switch` between its ends.
     pub(super) fn with_switch(switch: S, direction: Direction, extent: SubnetSize, ports: SubnetPorts) -> Self {
-        Self { ends: Ends::new(direction, extent, ports), switch }
+        Self { ends: SubnetEnds::new(direction, extent, ports), switch }
     }
 
     /// Returns the switch that moves the packets.
@@ -242,7 +242,7 @@ impl<S: Switch> Subnet<S> {
 
     /// Returns the name of the subnet in messages.
     pub(super) fn name(&self) -> String {
-        format!("{} {}", self.ends.direction.word(), self.switch.name())
+        format!("{} {}", self.ends.direction.direction_word(), self.switch.name())
     }
 
     /// Receives a packet for an input.
@@ -282,7 +282,7 @@ impl<S: Switch> Subnet<S> {
     /// Processes the packets and credits that become visible in this cycle.
     fn process_arrivals(&mut self) {
         let Self { ends, switch } = self;
-        let mut cursor = Cursor::default();
+        let mut cursor = CalendarCursor::default();
         while let Some(port) = ends.calendar.take(ends.now, &mut cursor) {
             if port < ends.inputs {
                 switch.enter(ends, port);

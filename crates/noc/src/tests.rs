@@ -169,8 +169,8 @@ fn slots_are_returned_in_batches() {
 }
 
 /// Returns the largest number of slots that an input queue has needed.
-fn places(net: &Subnet<Fifo>) -> usize {
-    net.ends.queues.as_slice().iter().map(|queue| queue.places()).max().unwrap_or(0)
+fn allocated_slots(net: &Subnet<Fifo>) -> usize {
+    net.ends.queues.as_slice().iter().map(|queue| queue.allocated_slots()).max().unwrap_or(0)
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn queue_memory_follows_the_waiting_packets() {
         sent(&mut out);
     }
     assert_eq!(net.switch().counters().packets, 10_000);
-    assert!(places(&net) <= 2, "{} slots for packets that leave immediately", places(&net));
+    assert!(allocated_slots(&net) <= 2, "{} slots for packets that leave immediately", allocated_slots(&net));
 }
 
 /// Simulates the crossbar as GPGPU-Sim describes it: in every cycle, every output scans every input.

@@ -11,7 +11,7 @@ pub use super::policy::{Policy, PolicyError, parsed};
 use super::sharing::{SmartEven, Smc, Smk, StaticPartition};
 
 /// The policies of this package.
-const COMMON: &[Policy] = &[
+const COMMON_POLICIES: &[Policy] = &[
     Policy {
         name: Alternate::NAME,
         help: "switches every SM between two CTA limits after a number of ended CTAs",
@@ -81,7 +81,7 @@ pub struct Policies(Vec<&'static [Policy]>);
 impl Policies {
     /// Returns the policies that belong to no paper.
     pub fn core() -> &'static Self {
-        static POLICIES: LazyLock<Policies> = LazyLock::new(|| Policies(vec![COMMON]));
+        static POLICIES: LazyLock<Policies> = LazyLock::new(|| Policies(vec![COMMON_POLICIES]));
         &POLICIES
     }
 

@@ -1,7 +1,7 @@
 //! Hand-made observations for the tests of policies.
 
 use warpshard_base::{AppId, Cycle, SmId};
-use warpshard_control::{Controller, DecisionSet, EventKind, Facts, KernelFacts, Observation, ObservedEvent, SmProgress, Table};
+use warpshard_control::{Controller, DecisionSet, EventKind, Facts, KernelFacts, Observation, ObservationTable, ObservedEvent, SmProgress};
 use warpshard_stats::CounterInfo;
 
 use crate::registry::Policies;
@@ -10,14 +10,14 @@ use crate::registry::Policies;
 ///
 /// # Panics
 /// Panics if there is no such policy, or it rejects its parameters.
-pub fn made(name: &str, parameters: &str) -> Box<dyn Controller> {
+pub fn built_policy(name: &str, parameters: &str) -> Box<dyn Controller> {
     policy_among(Policies::core(), name, parameters)
 }
 
 /// Creates the policy called `name` among `policies` from the text of its table.
 ///
 /// # Panics
-/// Panics as [`made`] does.
+/// Panics as [`built_policy`] does.
 pub fn policy_among(policies: &Policies, name: &str, parameters: &str) -> Box<dyn Controller> {
     let table = parameters.parse().expect("the test's own text");
     (policies.find(name).expect("it is registered").build)(table).expect("the parameters are right")
@@ -35,30 +35,30 @@ pub struct Scene {
     /// Static facts about machine and workload.
     pub facts: Facts,
     /// Counters of SMs: the names of the columns, and a row per SM of counts since the last cut.
-    pub sms: Numbers,
+    pub sms: CounterTable,
     /// Counters of memory partitions, since the last cut.
-    pub partitions: Numbers,
+    pub partitions: CounterTable,
     /// Counters of the grid scheduler, since the last cut.
-    pub grid: Numbers,
+    pub grid: CounterTable,
     /// Counters of applications, since the last cut.
-    pub applications: Numbers,
+    pub applications: CounterTable,
     /// Counters of SMs by application: for each SM, one row per application.
-    pub sm_applications: Numbers,
+    pub sm_applications: CounterTable,
     /// Progress of the CTAs of each SM.
     pub ctas: Vec<SmProgress>,
     /// Core cycle of the last cut.
-    pub last: u64,
+    pub last_cut_cycle: u64,
 }
 
 /// A table of an observation.
 #[derive(Default)]
-pub struct Numbers {
+pub struct CounterTable {
     columns: Vec<&'static CounterInfo>,
     /// All values, row after row.
     pub values: Vec<u64>,
 }
 
-impl Numbers {
+impl CounterTable {
     /// Creates a table with columns of these names.
     pub fn named(names: &[&'static str]) -> Self {
         let column = |&name| &*Box::leak(Box::new(CounterInfo { name, unit: "", help: "" }));
@@ -96,29 +96,29 @@ impl Scene {
     /// Returns the controller's decisions at a cut at `cycle` with `events`.
     pub fn decide(&mut self, controller: &mut dyn Controller, cycle: u64, events: &[EventKind]) -> DecisionSet {
         let mut out = DecisionSet::new(controller.knobs());
-        self.seen(cycle, events, |seen| controller.observe(seen, &mut out));
+        self.observe(cycle, events, |seen| controller.observe(seen, &mut out));
         out
     }
 
     /// Calls `show` with an observation at `cycle`.
     pub fn observed(&mut self, cycle: u64, show: impl FnOnce(&Observation<'_>)) {
-        self.seen(cycle, &[], show);
+        self.observe(cycle, &[], show);
     }
 
-    fn seen(&mut self, cycle: u64, events: &[EventKind], show: impl FnOnce(&Observation<'_>)) {
+    fn observe(&mut self, cycle: u64, events: &[EventKind], show: impl FnOnce(&Observation<'_>)) {
         let events: Vec<ObservedEvent> = events.iter().map(|&kind| ObservedEvent { cycle: Cycle(cycle), kind }).collect();
-        let none = Table::new(&[], &[]);
+        let none = ObservationTable::new(&[], &[]);
         show(&Observation {
             cycle: Cycle(cycle),
-            interval: cycle - std::mem::replace(&mut self.last, cycle),
+            interval: cycle - std::mem::replace(&mut self.last_cut_cycle, cycle),
             facts: &self.facts,
-            sms: Table::new(&self.sms.columns, &self.sms.values),
-            partitions: Table::new(&self.partitions.columns, &self.partitions.values),
-            grid: Table::new(&self.grid.columns, &self.grid.values),
+            sms: ObservationTable::new(&self.sms.columns, &self.sms.values),
+            partitions: ObservationTable::new(&self.partitions.columns, &self.partitions.values),
+            grid: ObservationTable::new(&self.grid.columns, &self.grid.values),
             cpus: none,
             hubs: none,
-            applications: Table::new(&self.applications.columns, &self.applications.values),
-            sm_applications: Table::new(&self.sm_applications.columns, &self.sm_applications.values),
+            applications: ObservationTable::new(&self.applications.columns, &self.applications.values),
+            sm_applications: ObservationTable::new(&self.sm_applications.columns, &self.sm_applications.values),
             ctas: &self.ctas,
             events: &events,
         });

@@ -24,7 +24,7 @@ const INSTRUCTION_BYTES: u32 = 16;
 /// Maximum threads of a CTA, and therefore of a barrier.
 const MAX_THREADS: i64 = 1024;
 /// Threads per warp.
-const WARP: i64 = 32;
+const WARP_THREADS: i64 = 32;
 
 /// Reads a listing and checks its consistency.
 ///
@@ -56,10 +56,10 @@ fn check(module: &Module) -> Result<(), ProgramError> {
                 .expected("the name of a line `global`"));
         }
     }
-    module.kernels.iter().try_for_each(|kernel| of_kernel(module, kernel))
+    module.kernels.iter().try_for_each(|kernel| check_kernel(module, kernel))
 }
 
-fn of_kernel(module: &Module, kernel: &KernelText) -> Result<(), ProgramError> {
+fn check_kernel(module: &Module, kernel: &KernelText) -> Result<(), ProgramError> {
     // Warps may request more registers than they start with.
     let asks = kernel.code.iter().any(|inst| inst.mnemonic.starts_with("USETMAXREG"));
     let declared = if kernel.registers == 0 || asks { u32::from(RZ) } else { kernel.registers };
@@ -67,10 +67,10 @@ fn of_kernel(module: &Module, kernel: &KernelText) -> Result<(), ProgramError> {
     let encoded = module.arch >= FIRST_ARCH;
     let end = INSTRUCTION_BYTES * kernel.code.len() as u32;
     for inst in &kernel.code {
-        let problem = registers(inst, declared)
-            .or_else(|| operands(inst, end))
-            .or_else(|| barrier(inst))
-            .or_else(|| encoded.then(|| words(inst)).flatten());
+        let problem = check_registers(inst, declared)
+            .or_else(|| check_operands(inst, end))
+            .or_else(|| check_barrier(inst))
+            .or_else(|| encoded.then(|| check_encoding(inst)).flatten());
         if let Some((what, expected)) = problem {
             let found = format!("`{}` at pc {:#06x} of kernel {}", inst.mnemonic, inst.pc, kernel.name);
             return Err(ProgramError::new(&module.file, inst.line, what).found(found).expected(expected));
@@ -84,7 +84,7 @@ type Contradiction = Option<(String, String)>;
 
 /// Checks for registers beyond the declared number, and for wide accesses whose first register is not a multiple of their number of
 /// registers.
-fn registers(inst: &TextInst, declared: u32) -> Contradiction {
+fn check_registers(inst: &TextInst, declared: u32) -> Contradiction {
     let wide = access_registers(&inst.mnemonic);
     for operand in &inst.operands {
         let (number, count) = match operand.kind {
@@ -108,7 +108,7 @@ fn registers(inst: &TextInst, declared: u32) -> Contradiction {
 }
 
 /// Checks for code addresses outside of the kernel or inside an instruction, and for numbers that exceed 32 bits.
-fn operands(inst: &TextInst, end: u32) -> Contradiction {
+fn check_operands(inst: &TextInst, end: u32) -> Contradiction {
     inst.operands.iter().find_map(|operand| match operand.kind {
         Kind::Label(place) if !place.is_multiple_of(INSTRUCTION_BYTES) || place >= end => {
             Some((format!("there is no instruction at {place:#x}"), format!("a multiple of 0x10 below {end:#x}")))
@@ -121,7 +121,7 @@ fn operands(inst: &TextInst, end: u32) -> Contradiction {
 }
 
 /// Checks for barriers of the CTA that do not exist.
-fn barrier(inst: &TextInst) -> Contradiction {
+fn check_barrier(inst: &TextInst) -> Contradiction {
     if inst.mnemonic.split('.').next() != Some("BAR") {
         return None;
     }
@@ -132,12 +132,12 @@ fn barrier(inst: &TextInst) -> Contradiction {
     if let Some(barrier) = number(0).filter(|barrier| !(0..i64::from(BARRIERS)).contains(barrier)) {
         return Some((format!("a CTA has no barrier {barrier}"), format!("0 to {}", BARRIERS - 1)));
     }
-    let threads = number(1).filter(|threads| *threads < 0 || threads % WARP != 0 || *threads > MAX_THREADS)?;
-    Some((format!("a barrier cannot wait for {threads} threads"), format!("whole warps: a multiple of {WARP} up to {MAX_THREADS}")))
+    let threads = number(1).filter(|threads| *threads < 0 || threads % WARP_THREADS != 0 || *threads > MAX_THREADS)?;
+    Some((format!("a barrier cannot wait for {threads} threads"), format!("whole warps: a multiple of {WARP_THREADS} up to {MAX_THREADS}")))
 }
 
 /// Compares the text with the encoded words: the opcode, the guard, and the destination register.
-fn words(inst: &TextInst) -> Contradiction {
+fn check_encoding(inst: &TextInst) -> Contradiction {
     let word = inst.words[0];
     let field = |at: u32, bits: u32| (word >> at & ((1 << bits) - 1)) as u16;
     let code = field(0, 9);

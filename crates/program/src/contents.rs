@@ -73,7 +73,7 @@ impl Element {
     ///
     /// # Errors
     /// The type is an integer type that cannot represent the number.
-    fn put_exactly(self, number: Number, out: &mut Vec<u8>) -> Result<(), String> {
+    fn append_number(self, number: Number, out: &mut Vec<u8>) -> Result<(), String> {
         let (name, bytes) = match self {
             Self::Unsigned(bytes) => ('u', bytes),
             Self::Signed(bytes) => ('i', bytes),
@@ -82,7 +82,7 @@ impl Element {
                     Number::Integer(number) => number as f64,
                     Number::Float(number) => number,
                 };
-                self.put(std::iter::once(number), out);
+                self.append_rounded(std::iter::once(number), out);
                 return Ok(());
             }
         };
@@ -101,7 +101,7 @@ impl Element {
     }
 
     /// Appends numbers, rounded to the type.
-    fn put(self, values: impl Iterator<Item = f64>, out: &mut Vec<u8>) {
+    fn append_rounded(self, values: impl Iterator<Item = f64>, out: &mut Vec<u8>) {
         match self {
             Self::Unsigned(bytes) => values.for_each(|value| out.extend_from_slice(&(value as u64).to_le_bytes()[..bytes])),
             Self::Signed(bytes) => values.for_each(|value| out.extend_from_slice(&(value as i64).to_le_bytes()[..bytes])),
@@ -113,16 +113,16 @@ impl Element {
     }
 
     /// Appends integers; values beyond the range of the type lose their high bits.
-    fn put_integers(self, values: impl Iterator<Item = i64>, out: &mut Vec<u8>) {
+    fn append_integers(self, values: impl Iterator<Item = i64>, out: &mut Vec<u8>) {
         match self {
             Self::Unsigned(4) | Self::Signed(4) => values.for_each(|value| out.extend_from_slice(&(value as u32).to_le_bytes())),
             Self::Unsigned(bytes) | Self::Signed(bytes) => values.for_each(|value| out.extend_from_slice(&value.to_le_bytes()[..bytes])),
-            _ => self.put(values.map(|value| value as f64), out),
+            _ => self.append_rounded(values.map(|value| value as f64), out),
         }
     }
 
     /// Returns the first element of `bytes` as a number; integers beyond 53 bits are rounded.
-    pub(super) fn number(self, bytes: &[u8]) -> f64 {
+    pub(super) fn first_as_number(self, bytes: &[u8]) -> f64 {
         let word = bytes[..self.bytes()].iter().rev().fold(0_u64, |word, &byte| word << 8 | u64::from(byte));
         match self {
             Self::Unsigned(_) => word as f64,
@@ -135,12 +135,12 @@ impl Element {
     }
 
     /// Returns the first element of `bytes` as text.
-    pub(super) fn show(self, bytes: &[u8]) -> String {
+    pub(super) fn first_as_text(self, bytes: &[u8]) -> String {
         let word = bytes[..self.bytes()].iter().rev().fold(0_u64, |word, &byte| word << 8 | u64::from(byte));
         match self {
             Self::Unsigned(_) => word.to_string(),
             Self::Signed(size) => ((word << (64 - 8 * size)) as i64 >> (64 - 8 * size)).to_string(),
-            Self::Half | Self::Bfloat => self.number(bytes).to_string(),
+            Self::Half | Self::Bfloat => self.first_as_number(bytes).to_string(),
             Self::Single => f32::from_bits(word as u32).to_string(),
             Self::Double => f64::from_bits(word).to_string(),
         }
@@ -167,26 +167,26 @@ pub(super) fn bytes(
     match contents {
         Contents::None => {}
         Contents::Constant(value) => {
-            element.put_exactly(*value, &mut out)?;
+            element.append_number(*value, &mut out)?;
             out = out.repeat(count);
         }
-        Contents::Sequence([first, step]) => element.put((0..count).map(|i| first + i as f64 * step), &mut out),
+        Contents::Sequence([first, step]) => element.append_rounded((0..count).map(|i| first + i as f64 * step), &mut out),
         Contents::Uniform { low, high, seed } => {
             let mut random = Rng::keyed(*seed, &[]);
-            let value = |_| low + fraction(&mut random) * (high - low);
+            let value = |_| low + random_fraction(&mut random) * (high - low);
             if element.is_float() {
-                element.put((0..count).map(value), &mut out);
+                element.append_rounded((0..count).map(value), &mut out);
             } else {
-                element.put_integers((0..count).map(value).map(floor), &mut out);
+                element.append_integers((0..count).map(value).map(floor_to_integer), &mut out);
             }
         }
         Contents::Normal { mean, deviation, seed } => {
             let mut random = Rng::keyed(*seed, &[]);
-            let value = |_| mean + normal(&mut random) * deviation;
+            let value = |_| mean + random_normal(&mut random) * deviation;
             if element.is_float() {
-                element.put((0..count).map(value), &mut out);
+                element.append_rounded((0..count).map(value), &mut out);
             } else {
-                element.put_integers((0..count).map(value).map(|value| floor(value + 0.5)), &mut out);
+                element.append_integers((0..count).map(value).map(|value| floor_to_integer(value + 0.5)), &mut out);
             }
         }
         Contents::Integer { low, high, seed } => {
@@ -195,7 +195,7 @@ pub(super) fn bytes(
                 Some(numbers) => low.wrapping_add_unsigned(random.below(numbers)),
                 None => random.next_u64() as i64,
             };
-            element.put_integers((0..count).map(|_| draw()), &mut out);
+            element.append_integers((0..count).map(|_| draw()), &mut out);
         }
         Contents::Formula(text) | Contents::Scaled(text, _) => {
             let of = |name: &str| parameters.iter().rev().find(|(known, _)| known == name).map(|(_, value)| *value);
@@ -209,8 +209,8 @@ pub(super) fn bytes(
                 }
             });
             match contents {
-                Contents::Scaled(_, scale) => element.put(values.map(|value| value as f64 * scale), &mut out),
-                _ => element.put_integers(values, &mut out),
+                Contents::Scaled(_, scale) => element.append_rounded(values.map(|value| value as f64 * scale), &mut out),
+                _ => element.append_integers(values, &mut out),
             }
             if let Some(problem) = problem {
                 return Err(problem);
@@ -220,7 +220,7 @@ pub(super) fn bytes(
             if values.len() > count {
                 return Err(format!("{} values for {count} elements", values.len()));
             }
-            values.iter().try_for_each(|value| element.put_exactly(*value, &mut out))?;
+            values.iter().try_for_each(|value| element.append_number(*value, &mut out))?;
             out.resize(size, 0);
         }
         Contents::File(name) => {
@@ -239,7 +239,7 @@ pub(super) fn bytes(
 /// # Errors
 /// A description of the impossible value.
 pub(super) fn check_random(contents: &Contents, element: Element) -> Result<(), String> {
-    let exact = |number: &Number| element.put_exactly(*number, &mut Vec::with_capacity(8));
+    let exact = |number: &Number| element.append_number(*number, &mut Vec::with_capacity(8));
     match *contents {
         Contents::Constant(ref number) => exact(number),
         Contents::Values(ref numbers) => numbers.iter().try_for_each(exact),
@@ -255,21 +255,21 @@ pub(super) fn check_random(contents: &Contents, element: Element) -> Result<(), 
 }
 
 /// Returns the largest integer not above a number, or the nearest 64-bit integer if it is out of range.
-fn floor(value: f64) -> i64 {
+fn floor_to_integer(value: f64) -> i64 {
     let near = value as i64;
     near.saturating_sub(i64::from(near as f64 > value))
 }
 
 /// Returns a random number from 0 to below 1 with 53 bits.
-fn fraction(random: &mut Rng) -> f64 {
+fn random_fraction(random: &mut Rng) -> f64 {
     (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// Returns a normally distributed random number, by Marsaglia's polar method (SIAM Review 6, 1964). The logarithm is computed in software
 /// so that it is identical on all hosts.
-fn normal(random: &mut Rng) -> f64 {
+fn random_normal(random: &mut Rng) -> f64 {
     loop {
-        let (x, y) = (2.0 * fraction(random) - 1.0, 2.0 * fraction(random) - 1.0);
+        let (x, y) = (2.0 * random_fraction(random) - 1.0, 2.0 * random_fraction(random) - 1.0);
         let square = x * x + y * y;
         if square > 0.0 && square < 1.0 {
             return x * (-2.0 * libm::log(square) / square).sqrt();
@@ -313,18 +313,18 @@ mod tests {
         assert!(of(Contents::Integer { low: i64::MIN, high: i64::MAX, seed: 1 }, Kind::I64, 10).is_ok());
         assert!(of(Contents::Integer { low: 1, high: 0, seed: 1 }, Kind::I64, 10).is_err());
         assert_eq!(of(Contents::Formula("(1 << 62) + i".into()), Kind::U64, 2).unwrap()[8..], ((1_u64 << 62) + 1).to_le_bytes());
-        assert_eq!(Element::Signed(2).show(&[254, 255]), "-2");
+        assert_eq!(Element::Signed(2).first_as_text(&[254, 255]), "-2");
         assert_eq!(of(Contents::Values(vec![Number::Integer(1), Number::Float(-0.5)]), Kind::F16, 2).unwrap(), [0, 0x3c, 0, 0xb8]);
         assert_eq!(of(Contents::Values(vec![Number::Float(1.0)]), Kind::Bf16, 1).unwrap(), [0x80, 0x3f]);
-        assert_eq!((Element::Half.show(&[0, 0xb8]), Element::Bfloat.show(&[0x80, 0x3f])), ("-0.5".into(), "1".into()));
-        assert_eq!(Element::Single.show(&1.5_f32.to_le_bytes()), "1.5");
+        assert_eq!((Element::Half.first_as_text(&[0, 0xb8]), Element::Bfloat.first_as_text(&[0x80, 0x3f])), ("-0.5".into(), "1".into()));
+        assert_eq!(Element::Single.first_as_text(&1.5_f32.to_le_bytes()), "1.5");
     }
 
     #[test]
     fn normal_numbers_have_their_mean_and_deviation() {
         let contents = Contents::Normal { mean: 10.0, deviation: 2.0, seed: 5 };
         let drawn = bytes(&contents, Element::Double, 40_000, (Path::new("."), &[])).unwrap();
-        let drawn: Vec<f64> = drawn.chunks_exact(8).map(|bytes| Element::Double.number(bytes)).collect();
+        let drawn: Vec<f64> = drawn.chunks_exact(8).map(|bytes| Element::Double.first_as_number(bytes)).collect();
         let count = drawn.len() as f64;
         let mean = drawn.iter().sum::<f64>() / count;
         let moment = |power: i32| drawn.iter().map(|value| ((value - mean) / 2.0).powi(power)).sum::<f64>() / count;

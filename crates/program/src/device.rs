@@ -14,12 +14,14 @@ use super::consistency;
 use super::error::ProgramError;
 use super::exec::{Executor, Tally};
 use super::listing::Module;
-use super::load::{LIMIT, LaunchedKernels, MAX_BLOCK, MAX_BYTES, MAX_GRID, MAX_LAUNCHES, Shape, bind, extents};
-use super::memory::{Fault, Memory};
+use super::load::{
+    DEFAULT_INSTRUCTION_LIMIT, LaunchParameters, LaunchedKernels, MAX_BLOCK, MAX_BUFFER_BYTES, MAX_GRID, MAX_LAUNCHES, bind, extents,
+};
+use super::memory::{AccessFault, Memory};
 use super::report::describe;
-use super::tensor_map::{BYTES, TensorMap, TensorShape};
+use super::tensor_map::{MAP_BYTES, TensorMap, TensorShape};
 use super::workload::workload;
-use super::{Launch, Program, WorkloadOptions};
+use super::{BoundLaunch, Program, WorkloadOptions};
 
 /// Maximum CTAs of a cluster in each dimension.
 const MAX_CLUSTER: [i64; 3] = [16; 3];
@@ -105,14 +107,14 @@ struct LoadedModule {
 pub struct Device {
     name: String,
     /// Name of the launch's location in messages.
-    asked: PathBuf,
+    launch_location: PathBuf,
     modules: Vec<LoadedModule>,
     memory: Memory,
     executor: Executor,
-    launches: Vec<Launch>,
+    launches: Vec<BoundLaunch>,
     host: Vec<(usize, HostStep)>,
     /// Bytes of the operations in `host`.
-    noted: u64,
+    recorded_bytes: u64,
 }
 
 impl Device {
@@ -122,11 +124,11 @@ impl Device {
         executor.shadow = check.then(Box::default);
         let (modules, launches, host) = Default::default();
         let (memory, asked) = (Memory::default(), PathBuf::from(name));
-        Self { name: name.to_owned(), asked, modules, memory, executor, launches, host, noted: 0 }
+        Self { name: name.to_owned(), launch_location: asked, modules, memory, executor, launches, host, recorded_bytes: 0 }
     }
 
-    fn bad(&self, what: impl Into<String>) -> ProgramError {
-        ProgramError::new(&self.asked, 0, what)
+    fn problem(&self, what: impl Into<String>) -> ProgramError {
+        ProgramError::new(&self.launch_location, 0, what)
     }
 
     /// Loads a listing and allocates its variables in device memory; returns the module's index.
@@ -162,7 +164,7 @@ impl Device {
     /// The kernel does not exist; the message lists the existing names.
     pub fn kernel_name(&self, module: usize, name: &str) -> Result<String, ProgramError> {
         let module = &self.modules[module].module;
-        module.named(&module.file, name).map(|kernel| kernel.name.clone())
+        module.find_kernel(&module.file, name).map(|kernel| kernel.name.clone())
     }
 
     /// Returns the address and size of a module's variable in device memory.
@@ -177,7 +179,7 @@ impl Device {
     /// # Errors
     /// The variable does not exist, or is smaller than `bytes`.
     pub fn set_constant(&mut self, module: usize, name: &str, bytes: &[u8]) -> Result<(), ProgramError> {
-        let asked = self.asked.clone();
+        let asked = self.launch_location.clone();
         let module = &mut self.modules[module].module;
         let names = module.symbols.iter().map(|(known, ..)| known.as_str()).collect::<Vec<_>>().join(", ");
         let known = module.symbols.iter().find(|(known, ..)| known == name).map(|(_, bank, offset, size)| (*bank, *offset, *size));
@@ -201,11 +203,11 @@ impl Device {
     /// # Errors
     /// The size exceeds the memory of a device.
     pub fn allocate(&mut self, name: &str, bytes: Vec<u8>, written: bool, copied: bool) -> Result<u64, ProgramError> {
-        self.room(bytes.len() as u64)?;
+        self.check_host_bytes(bytes.len() as u64)?;
         let kept: Arc<[u8]> = bytes.as_slice().into();
         let index = self.memory.allocate(name, bytes, written);
         let start = self.memory.allocations()[index].start;
-        self.note(HostStep::Allocate { name: name.to_owned(), start, bytes: kept, written, copied });
+        self.record_step(HostStep::Allocate { name: name.to_owned(), start, bytes: kept, written, copied });
         Ok(start)
     }
 
@@ -224,9 +226,9 @@ impl Device {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.room(bytes.len() as u64)?;
-        self.memory.fill(start, bytes).map_err(|fault| self.outside(fault, bytes.len()))?;
-        self.note(HostStep::Write { start, bytes: bytes.into(), copied: true });
+        self.check_host_bytes(bytes.len() as u64)?;
+        self.memory.fill(start, bytes).map_err(|fault| self.outside_allocation(fault, bytes.len()))?;
+        self.record_step(HostStep::Write { start, bytes: bytes.into(), copied: true });
         Ok(())
     }
 
@@ -238,7 +240,7 @@ impl Device {
         if bytes == 0 {
             return Ok(&[]);
         }
-        let (index, span) = self.memory.span(start, bytes).map_err(|fault| self.outside(fault, bytes))?;
+        let (index, span) = self.memory.span(start, bytes).map_err(|fault| self.outside_allocation(fault, bytes))?;
         Ok(&self.memory.allocations()[index].bytes[span])
     }
 
@@ -247,35 +249,35 @@ impl Device {
     ///
     /// # Errors
     /// The address is in no allocation, or the shape is invalid or does not fit.
-    pub fn tensor_map(&mut self, address: u64, shape: &TensorShape) -> Result<[u8; BYTES], ProgramError> {
-        let (index, span) = self.memory.span(address, 1).map_err(|fault| self.outside(fault, 1))?;
+    pub fn tensor_map(&mut self, address: u64, shape: &TensorShape) -> Result<[u8; MAP_BYTES], ProgramError> {
+        let (index, span) = self.memory.span(address, 1).map_err(|fault| self.outside_allocation(fault, 1))?;
         let room = self.memory.allocations()[index].bytes.len() - span.start;
         let map = TensorMap::of(shape, address, room as i64);
         let map =
-            map.map_err(|(key, what, found, expected)| self.bad(format!("tensor map, {key}: {what}")).found(found).expected(expected))?;
+            map.map_err(|(key, what, found, expected)| self.problem(format!("tensor map, {key}: {what}")).found(found).expected(expected))?;
         Ok(map.encode())
     }
 
-    fn outside(&self, fault: Fault, bytes: usize) -> ProgramError {
-        let near = fault.near.map_or_else(String::new, |(name, offset, size)| {
+    fn outside_allocation(&self, fault: AccessFault, bytes: usize) -> ProgramError {
+        let near = fault.nearest.map_or_else(String::new, |(name, offset, size)| {
             format!("; the closest is `{name}` of {size} bytes, in which it would begin at byte {offset}")
         });
-        self.bad(format!("a copy of {bytes} bytes outside of every array, at address {:#x}{near}", fault.address))
+        self.problem(format!("a copy of {bytes} bytes outside of every array, at address {:#x}{near}", fault.address))
     }
 
-    fn room(&self, bytes: u64) -> Result<(), ProgramError> {
-        if self.noted.saturating_add(bytes) <= MAX_BYTES {
+    fn check_host_bytes(&self, bytes: u64) -> Result<(), ProgramError> {
+        if self.recorded_bytes.saturating_add(bytes) <= MAX_BUFFER_BYTES {
             return Ok(());
         }
-        let what = format!("the host has copied {} bytes to the device, and {bytes} more exceed the limit", self.noted);
+        let what = format!("the host has copied {} bytes to the device, and {bytes} more exceed the limit", self.recorded_bytes);
         Err(self
-            .bad(what)
+            .problem(what)
             .expected("at most 16 GiB between two calls of clear()")
             .help("clear() discards the recorded launches and keeps the arrays"))
     }
 
-    fn note(&mut self, step: HostStep) {
-        self.noted += step.bytes();
+    fn record_step(&mut self, step: HostStep) {
+        self.recorded_bytes += step.bytes();
         self.host.push((self.launches.len(), step));
     }
 
@@ -292,33 +294,34 @@ impl Device {
         keep_going: &mut dyn FnMut() -> bool,
     ) -> Result<(u64, u64), ProgramError> {
         if self.launches.len() == MAX_LAUNCHES {
-            let problem = self.bad("the device has launched too many kernels").expected(format!("at most {MAX_LAUNCHES}"));
+            let problem = self.problem("the device has launched too many kernels").expected(format!("at most {MAX_LAUNCHES}"));
             return Err(problem.help("clear() discards the recorded launches and keeps the arrays"));
         }
         let LoadedModule { module, globals, launched } = &self.modules[number];
-        let text = module.named(&self.asked, kernel)?;
+        let text = module.find_kernel(&self.launch_location, kernel)?;
         let &LaunchShape { grid, block, shared: dynamic, cluster, cooperative, programmatic } = shape;
         if programmatic {
             self.check_programmatic()?;
         }
-        let grid = extents(&self.asked, grid, "grid", MAX_GRID)?;
-        let block = extents(&self.asked, block, "block", MAX_BLOCK)?;
-        let cluster = if cluster.is_empty() { None } else { Some(extents(&self.asked, cluster, "cluster", MAX_CLUSTER)?) };
+        let grid = extents(&self.launch_location, grid, "grid", MAX_GRID)?;
+        let block = extents(&self.launch_location, block, "block", MAX_BLOCK)?;
+        let cluster = if cluster.is_empty() { None } else { Some(extents(&self.launch_location, cluster, "cluster", MAX_CLUSTER)?) };
         let argument = |number: usize, size: usize| {
             let what = format!("argument {number} of kernel {}", text.name);
-            bytes_of(&arguments[number], size).map_err(|(found, expected)| self.bad(what).found(found).expected(expected))
+            bytes_of(&arguments[number], size).map_err(|(found, expected)| self.problem(what).found(found).expected(expected))
         };
         let (stream, textures) = (StreamId(0), Arc::default());
-        let shape = Shape { grid, block, dynamic, limit: LIMIT, globals, stream, textures, cluster, cooperative };
-        let launch = bind(&self.asked, (module, text), &shape, arguments.len(), &argument, (&[], launched.of(&text.name)))?;
-        let launch = Launch { programmatic: programmatic.then(|| KernelIndex(self.launches.len() as u32 - 1)), ..launch };
+        let shape =
+            LaunchParameters { grid, block, dynamic, limit: DEFAULT_INSTRUCTION_LIMIT, globals, stream, textures, cluster, cooperative };
+        let launch = bind(&self.launch_location, (module, text), &shape, arguments.len(), &argument, (&[], launched.of(&text.name)))?;
+        let launch = BoundLaunch { programmatic: programmatic.then(|| KernelIndex(self.launches.len() as u32 - 1)), ..launch };
         let mut tally = Tally::default();
         let done = self.execute(&launch, &mut tally, keep_going);
         if let Err(problem) = done {
             self.rebase();
             return Err(problem);
         }
-        self.modules[number].launched.note(&launch.kernel);
+        self.modules[number].launched.record_launch(&launch.kernel);
         self.launches.push(launch);
         let sums = tally.0.iter().map(|count| (count.warps, count.lanes));
         Ok(sums.fold((0, 0), |(warps, lanes), (more, active)| (warps + more, lanes + active)))
@@ -327,23 +330,23 @@ impl Device {
     /// Rejects a programmatic dependent launch if there is no previous launch, or if the host has copied to the device since then.
     fn check_programmatic(&self) -> Result<(), ProgramError> {
         if self.launches.is_empty() {
-            let problem = self.bad("a programmatic dependent launch is the first launch of the device");
+            let problem = self.problem("a programmatic dependent launch is the first launch of the device");
             return Err(problem.help("mark only launches that follow another one"));
         }
         let mut since = self.host.iter().rev().take_while(|(before, _)| *before == self.launches.len());
         if since.any(|(_, step)| step.copies().next().is_some()) {
-            let problem = self.bad("a programmatic dependent launch follows a copy from the host, not a kernel");
+            let problem = self.problem("a programmatic dependent launch follows a copy from the host, not a kernel");
             return Err(problem.help("copy before the launch on which it depends, or launch it without `programmatic`"));
         }
         Ok(())
     }
 
-    fn execute(&mut self, launch: &Launch, tally: &mut Tally, keep_going: &mut dyn FnMut() -> bool) -> Result<(), ProgramError> {
+    fn execute(&mut self, launch: &BoundLaunch, tally: &mut Tally, keep_going: &mut dyn FnMut() -> bool) -> Result<(), ProgramError> {
         let kernel = &launch.kernel;
-        let step = kernel.together();
+        let step = kernel.concurrent_ctas();
         for cta in (0..kernel.grid.count() as u32).step_by(step as usize) {
             if (cta / step).is_multiple_of(CTAS_PER_CALLBACK) && !keep_going() {
-                return Err(self.bad(format!("kernel {} was interrupted at CTA {cta}", kernel.name)));
+                return Err(self.problem(format!("kernel {} was interrupted at CTA {cta}", kernel.name)));
             }
             let done = self.executor.ctas(kernel, &mut self.memory, cta, false, (tally, false));
             done.map_err(|(cta, fault)| describe(kernel, cta, fault))?;
@@ -357,14 +360,14 @@ impl Device {
             let allocation = &self.memory.allocations()[index];
             if !allocation.bytes.is_empty() {
                 let step = HostStep::Write { start: allocation.start, bytes: allocation.bytes.as_slice().into(), copied: false };
-                self.note(step);
+                self.record_step(step);
             }
         }
     }
 
     /// Discards all recorded launches and copies; memory is unchanged.
     pub fn clear(&mut self) {
-        (self.launches, self.host, self.noted) = (Vec::new(), Vec::new(), 0);
+        (self.launches, self.host, self.recorded_bytes) = (Vec::new(), Vec::new(), 0);
         for index in 0..self.memory.allocations().len() {
             let allocation = &self.memory.allocations()[index];
             let step = HostStep::Allocate {
@@ -374,7 +377,7 @@ impl Device {
                 written: allocation.is_written(),
                 copied: false,
             };
-            self.note(step);
+            self.record_step(step);
         }
     }
 
@@ -401,12 +404,12 @@ impl Device {
     /// No kernel was launched, or the timing model does not support the architecture.
     pub fn workload(&self) -> Result<Workload, ProgramError> {
         if self.launches.is_empty() {
-            return Err(self.bad("nothing was launched on the device").help("launch a kernel first"));
+            return Err(self.problem("nothing was launched on the device").help("launch a kernel first"));
         }
         let program = Program {
             name: self.name.clone(),
             arch: self.modules.first().map_or(0, |first| first.module.arch),
-            file: self.asked.clone(),
+            file: self.launch_location.clone(),
             folder: PathBuf::new(),
             parameters: Vec::new(),
             buffers: Vec::new(),
@@ -449,11 +452,11 @@ mod tests {
     use warpshard_base::CtaIndex;
     use warpshard_workload::Command;
 
-    fn listing(name: &str) -> PathBuf {
+    fn listing_path(name: &str) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("programs").join(name)
     }
 
-    fn floats(values: impl Iterator<Item = f32>) -> Vec<u8> {
+    fn float_bytes(values: impl Iterator<Item = f32>) -> Vec<u8> {
         values.flat_map(f32::to_le_bytes).collect()
     }
 
@@ -464,16 +467,16 @@ mod tests {
     /// Returns a device that has executed saxpy with 1000 elements, and the address of `y`.
     fn saxpy() -> (Device, u64) {
         let mut device = Device::new("test", false);
-        let module = device.load(&listing("saxpy.sm_70.sass")).unwrap();
-        let x = device.allocate("x", floats((0..1000).map(|i| i as f32)), true, true).unwrap();
-        let y = device.allocate("y", floats((0..1000).map(|_| 1.0)), true, true).unwrap();
+        let module = device.load(&listing_path("saxpy.sm_70.sass")).unwrap();
+        let x = device.allocate("x", float_bytes((0..1000).map(|i| i as f32)), true, true).unwrap();
+        let y = device.allocate("y", float_bytes((0..1000).map(|_| 1.0)), true, true).unwrap();
         let arguments = [Argument::Integer(1000), Argument::Float(2.0), Argument::Pointer(x), Argument::Pointer(y)];
         let (warps, lanes) = device.launch((module, "saxpy"), &shape(&[4], &[256]), &arguments, &mut || true).unwrap();
         assert!(warps >= 32 && lanes > 31 * warps / 2, "{warps}, {lanes}");
         (device, y)
     }
 
-    fn streams(workload: &Workload) -> Vec<String> {
+    fn instruction_streams(workload: &Workload) -> Vec<String> {
         let ctas = workload.kernels.iter().flat_map(|kernel| (0..kernel.info.ctas()).map(|cta| kernel.source.cta(CtaIndex(cta))));
         let instructions = |program: &warpshard_workload::CtaProgram| {
             let mut text = String::new();
@@ -491,21 +494,21 @@ mod tests {
     fn a_launch_executes_at_once_and_its_results_can_be_read() {
         let (mut device, y) = saxpy();
         let got = device.read(y, 4000).unwrap().to_vec();
-        assert_eq!(got, floats((0..1000).map(|i| 2.0 * i as f32 + 1.0)));
+        assert_eq!(got, float_bytes((0..1000).map(|i| 2.0 * i as f32 + 1.0)));
     }
 
     #[test]
     fn the_workload_is_what_was_launched_with_the_copies_before_it() {
         let (mut device, y) = saxpy();
-        device.write(y, &floats((0..500).map(|_| 0.0))).unwrap();
+        device.write(y, &float_bytes((0..500).map(|_| 0.0))).unwrap();
         let arguments = |x| [Argument::Integer(500), Argument::Float(1.0), Argument::Pointer(x), Argument::Pointer(y)];
         assert!(device.launch((0, "saxpy"), &shape(&[2], &[256]), &arguments(16), &mut || true).is_err());
         device.launch((0, "saxpy"), &shape(&[2], &[256]), &arguments(y), &mut || true).unwrap();
         let workload = device.workload().unwrap();
         let order: Vec<bool> = workload.commands.iter().map(|command| matches!(command, Command::Launch(_))).collect();
         assert_eq!(order, [false, false, true, false, true]);
-        let first = streams(&workload);
-        assert_eq!(first, streams(&workload));
+        let first = instruction_streams(&workload);
+        assert_eq!(first, instruction_streams(&workload));
         assert_eq!((first.len(), workload.kernels[1].info.id), (6, 2));
     }
 
@@ -531,14 +534,14 @@ mod tests {
 
     #[test]
     fn the_same_kernel_as_in_a_launch_file_gives_the_same_streams() {
-        let file = Program::load(&listing("saxpy.toml"), Some(70), &[("n".into(), "1000".into())]).unwrap();
+        let file = Program::load(&listing_path("saxpy.toml"), Some(70), &[("n".into(), "1000".into())]).unwrap();
         let mut device = Device::new("saxpy", false);
-        let module = device.load(&listing("saxpy.sm_70.sass")).unwrap();
+        let module = device.load(&listing_path("saxpy.sm_70.sass")).unwrap();
         let allocate = |device: &mut Device, name: &str| device.allocate(name, file.input(name).unwrap(), true, true).unwrap();
         let (x, y) = (allocate(&mut device, "x"), allocate(&mut device, "y"));
         let arguments = [Argument::Integer(1000), Argument::Float(2.5), Argument::Pointer(x), Argument::Pointer(y)];
         device.launch((module, "saxpy"), &shape(&[40], &[256]), &arguments, &mut || true).unwrap();
-        assert_eq!(streams(&device.workload().unwrap()), streams(&file.workload().unwrap()));
+        assert_eq!(instruction_streams(&device.workload().unwrap()), instruction_streams(&file.workload().unwrap()));
     }
 
     #[test]
@@ -576,7 +579,7 @@ mod tests {
         let arguments = [Argument::Integer(1000), Argument::Float(1.0), Argument::Pointer(y), Argument::Pointer(y)];
         device.launch((0, "saxpy"), &shape(&[4], &[256]), &arguments, &mut || true).unwrap();
         let workload = device.workload().unwrap();
-        assert_eq!((workload.commands.len(), streams(&workload).len()), (1, 4));
+        assert_eq!((workload.commands.len(), instruction_streams(&workload).len()), (1, 4));
         assert_eq!(device.read(y + 4, 4).unwrap(), 6.0_f32.to_le_bytes());
     }
 
@@ -592,7 +595,7 @@ mod tests {
     #[test]
     fn clusters_and_tensor_maps_are_those_of_a_launch() {
         let mut device = Device::new("test", false);
-        let module = device.load(&listing("triton/matmultma-2048-w8s3.sm_90.sass")).unwrap();
+        let module = device.load(&listing_path("triton/matmultma-2048-w8s3.sm_90.sass")).unwrap();
         // Each element of the product of two matrices of ones equals the depth.
         let (rows, depth) = (128, 64);
         let bfloats = |count: usize| [0x80, 0x3f].repeat(count);

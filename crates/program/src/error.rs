@@ -65,12 +65,12 @@ impl fmt::Display for ProgramError {
 impl std::error::Error for ProgramError {}
 
 /// Maximum number of names that an error lists.
-const MAX_LISTED: usize = 24;
+const MAX_LISTED_NAMES: usize = 24;
 
 /// Returns a list of names for an error message.
 pub(super) fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     let mut names = names.into_iter();
-    let first: Vec<&str> = names.by_ref().take(MAX_LISTED).collect();
+    let first: Vec<&str> = names.by_ref().take(MAX_LISTED_NAMES).collect();
     let more = names.count();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     if first.is_empty() { "none, because none exist".to_owned() } else { first.join(", ") + &more }

@@ -8,14 +8,14 @@ const MAX_DEPTH: u32 = 32;
 /// Elements whose values are computed together.
 const BLOCK_ELEMENTS: usize = 256;
 
-const BEYOND: &str = "the value is beyond 64 bits";
+const OVERFLOW_MESSAGE: &str = "the value is beyond 64 bits";
 
 /// A formula with bound parameters: the steps of a stack machine.
 #[derive(Clone, Debug)]
-pub(super) struct Formula(Vec<Step>);
+pub(super) struct Formula(Vec<FormulaStep>);
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum FormulaStep {
     Number(i64),
     /// The index of the element.
     Element,
@@ -52,7 +52,7 @@ impl Formula {
     /// # Errors
     /// An unknown name, or a syntax error.
     pub(super) fn parse(text: &str, element: Option<&str>, value_of: &dyn Fn(&str) -> Option<i64>) -> Result<Self, String> {
-        let mut reader = Reader { rest: text.trim(), element, value_of, depth: 0, steps: Vec::new() };
+        let mut reader = FormulaParser { rest: text.trim(), element, value_of, depth: 0, steps: Vec::new() };
         reader.shift()?;
         if reader.rest.is_empty() { Ok(Self(reader.steps)) } else { Err(format!("`{}` cannot be read", reader.rest)) }
     }
@@ -65,11 +65,11 @@ impl Formula {
         let mut stack = Vec::with_capacity(8);
         for step in &self.0 {
             let value = match *step {
-                Step::Number(number) => number,
-                Step::Element => element,
-                Step::Negate => pop(&mut stack).checked_neg().ok_or(BEYOND)?,
-                Step::Hash => hash(pop(&mut stack)),
-                Step::Binary(operator) => {
+                FormulaStep::Number(number) => number,
+                FormulaStep::Element => element,
+                FormulaStep::Negate => pop(&mut stack).checked_neg().ok_or(OVERFLOW_MESSAGE)?,
+                FormulaStep::Hash => hash(pop(&mut stack)),
+                FormulaStep::Binary(operator) => {
                     let right = pop(&mut stack);
                     operator.apply(pop(&mut stack), right)?
                 }
@@ -84,11 +84,13 @@ impl Formula {
         let mut stack: Vec<Vec<i64>> = Vec::with_capacity(8);
         for step in &self.0 {
             match *step {
-                Step::Number(number) => stack.push(vec![number; count]),
-                Step::Element => stack.push((first..first.checked_add_unsigned(count as u64)?).collect()),
-                Step::Negate => stack.last_mut()?.iter_mut().try_for_each(|value| value.checked_neg().map(|negative| *value = negative))?,
-                Step::Hash => stack.last_mut()?.iter_mut().for_each(|value| *value = hash(*value)),
-                Step::Binary(operator) => {
+                FormulaStep::Number(number) => stack.push(vec![number; count]),
+                FormulaStep::Element => stack.push((first..first.checked_add_unsigned(count as u64)?).collect()),
+                FormulaStep::Negate => {
+                    stack.last_mut()?.iter_mut().try_for_each(|value| value.checked_neg().map(|negative| *value = negative))?
+                }
+                FormulaStep::Hash => stack.last_mut()?.iter_mut().for_each(|value| *value = hash(*value)),
+                FormulaStep::Binary(operator) => {
                     let right = stack.pop()?;
                     operator.apply_to_all(stack.last_mut()?, &right)?;
                 }
@@ -134,61 +136,61 @@ impl Operator {
             Self::Least => Some(left.min(right)),
             Self::Most => Some(left.max(right)),
         };
-        value.ok_or(BEYOND)
+        value.ok_or(OVERFLOW_MESSAGE)
     }
 
     /// Replaces each left number by the result of the operator with the right one; returns `None` if a result is undefined.
     fn apply_to_all(self, left: &mut [i64], right: &[i64]) -> Option<()> {
-        fn each(left: &mut [i64], right: &[i64], value: impl Fn(i64, i64) -> Option<i64>) -> Option<()> {
+        fn combine_elements(left: &mut [i64], right: &[i64], value: impl Fn(i64, i64) -> Option<i64>) -> Option<()> {
             left.iter_mut().zip(right).try_for_each(|(left, right)| value(*left, *right).map(|value| *left = value))
         }
         // A separate loop for each operator that is common in formulas.
         match self {
-            Self::Add => each(left, right, i64::checked_add),
-            Self::Subtract => each(left, right, i64::checked_sub),
-            Self::Multiply => each(left, right, i64::checked_mul),
-            Self::Divide => each(left, right, i64::checked_div),
-            Self::Remainder => each(left, right, i64::checked_rem),
-            _ => each(left, right, |left, right| self.apply(left, right).ok()),
+            Self::Add => combine_elements(left, right, i64::checked_add),
+            Self::Subtract => combine_elements(left, right, i64::checked_sub),
+            Self::Multiply => combine_elements(left, right, i64::checked_mul),
+            Self::Divide => combine_elements(left, right, i64::checked_div),
+            Self::Remainder => combine_elements(left, right, i64::checked_rem),
+            _ => combine_elements(left, right, |left, right| self.apply(left, right).ok()),
         }
     }
 }
 
-struct Reader<'a> {
+struct FormulaParser<'a> {
     rest: &'a str,
     element: Option<&'a str>,
     value_of: &'a dyn Fn(&str) -> Option<i64>,
     depth: u32,
-    steps: Vec<Step>,
+    steps: Vec<FormulaStep>,
 }
 
-impl Reader<'_> {
-    fn take(&mut self, symbol: &str) -> bool {
+impl FormulaParser<'_> {
+    fn accept(&mut self, symbol: &str) -> bool {
         let Some(rest) = self.rest.strip_prefix(symbol) else { return false };
         self.rest = rest.trim_start();
         true
     }
 
     /// Parses operands and operators of one precedence.
-    fn chain(&mut self, operators: &[(&str, Operator)], operand: fn(&mut Self) -> Result<(), String>) -> Result<(), String> {
+    fn operator_chain(&mut self, operators: &[(&str, Operator)], operand: fn(&mut Self) -> Result<(), String>) -> Result<(), String> {
         operand(self)?;
-        while let Some(&(_, operator)) = operators.iter().find(|(symbol, _)| self.take(symbol)) {
+        while let Some(&(_, operator)) = operators.iter().find(|(symbol, _)| self.accept(symbol)) {
             operand(self)?;
-            self.steps.push(Step::Binary(operator));
+            self.steps.push(FormulaStep::Binary(operator));
         }
         Ok(())
     }
 
     fn shift(&mut self) -> Result<(), String> {
-        self.chain(&[("<<", Operator::Left), (">>", Operator::Right)], Self::sum)
+        self.operator_chain(&[("<<", Operator::Left), (">>", Operator::Right)], Self::sum)
     }
 
     fn sum(&mut self) -> Result<(), String> {
-        self.chain(&[("+", Operator::Add), ("-", Operator::Subtract)], Self::product)
+        self.operator_chain(&[("+", Operator::Add), ("-", Operator::Subtract)], Self::product)
     }
 
     fn product(&mut self) -> Result<(), String> {
-        self.chain(&[("*", Operator::Multiply), ("/", Operator::Divide), ("%", Operator::Remainder)], Self::atom)
+        self.operator_chain(&[("*", Operator::Multiply), ("/", Operator::Divide), ("%", Operator::Remainder)], Self::atom)
     }
 
     fn atom(&mut self) -> Result<(), String> {
@@ -196,23 +198,23 @@ impl Reader<'_> {
         if self.depth > MAX_DEPTH {
             return Err("the formula is nested too deeply".into());
         }
-        let done = self.inner();
+        let done = self.operand();
         self.depth -= 1;
         done
     }
 
     fn expect(&mut self, symbol: &str) -> Result<(), String> {
-        if self.take(symbol) { Ok(()) } else { Err(format!("a `{symbol}` is missing")) }
+        if self.accept(symbol) { Ok(()) } else { Err(format!("a `{symbol}` is missing")) }
     }
 
-    fn inner(&mut self) -> Result<(), String> {
-        if self.take("(") {
+    fn operand(&mut self) -> Result<(), String> {
+        if self.accept("(") {
             self.shift()?;
             return self.expect(")");
         }
-        if self.take("-") {
+        if self.accept("-") {
             self.atom()?;
-            self.steps.push(Step::Negate);
+            self.steps.push(FormulaStep::Negate);
             return Ok(());
         }
         let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(self.rest.len());
@@ -223,25 +225,25 @@ impl Reader<'_> {
         self.rest = rest.trim_start();
         if word.starts_with(|c: char| c.is_ascii_digit()) {
             let number = word.strip_prefix("0x").map_or_else(|| word.parse(), |hex| i64::from_str_radix(hex, 16));
-            self.steps.push(Step::Number(number.map_err(|_| format!("`{word}` is no number of 64 bits"))?));
+            self.steps.push(FormulaStep::Number(number.map_err(|_| format!("`{word}` is no number of 64 bits"))?));
             return Ok(());
         }
-        if self.take("(") {
+        if self.accept("(") {
             self.shift()?;
             let step = match word {
-                "hash" => Step::Hash,
+                "hash" => FormulaStep::Hash,
                 "min" | "max" => {
                     self.expect(",")?;
                     self.shift()?;
-                    Step::Binary(if word == "min" { Operator::Least } else { Operator::Most })
+                    FormulaStep::Binary(if word == "min" { Operator::Least } else { Operator::Most })
                 }
                 _ => return Err(format!("the function `{word}` is unknown; the functions are min, max and hash")),
             };
             self.steps.push(step);
             return self.expect(")");
         }
-        let value = (self.value_of)(word).map(Step::Number);
-        let value = if self.element == Some(word) { Some(Step::Element) } else { value };
+        let value = (self.value_of)(word).map(FormulaStep::Number);
+        let value = if self.element == Some(word) { Some(FormulaStep::Element) } else { value };
         self.steps.push(value.ok_or_else(|| format!("no parameter is called `{word}`"))?);
         Ok(())
     }

@@ -3,14 +3,14 @@
 
 use warpshard_base::Rng;
 
-use super::tensor_tests::{PAIRS, program};
+use super::tensor_tests::{MATRIX_PAIRS, program};
 
 const ROWS: usize = 64;
 const COLUMNS: usize = 32;
 /// Offset of the second matrix in shared memory, in bytes.
-const SECOND: usize = 8192;
+const SECOND_MATRIX_OFFSET: usize = 8192;
 /// Words of shared memory before the words of the descriptors.
-const SHARED: usize = 3072;
+const SHARED_WORDS: usize = 3072;
 
 /// Returns the size in bytes and the bits of an element with a small integer value.
 fn encoded(kind: &str, value: i64) -> (usize, u32) {
@@ -45,18 +45,18 @@ fn elements(kind: &str, count: usize, random: &mut Rng) -> Vec<i64> {
 
 /// The layout of a matrix as tensor copies write it: rows of `width` bytes whose 16-byte pieces are swizzled by the row number, or, for a
 /// width of 16, core matrices in sequence.
-struct Layout {
+struct MatrixLayout {
     width: usize,
     transposed: bool,
     size: usize,
 }
 
-impl Layout {
+impl MatrixLayout {
     /// Returns the offset of an element of a row, or of a column of the second matrix.
-    fn at(&self, row: usize, k: usize) -> usize {
+    fn offset_of(&self, row: usize, k: usize) -> usize {
         let Self { width, transposed, size } = *self;
         // The line of memory and the byte in it.
-        let (line, byte) = if transposed { (k, row * size) } else { (row, k * size + self.before()) };
+        let (line, byte) = if transposed { (k, row * size) } else { (row, k * size + self.preceding_bytes()) };
         if width == 16 {
             // If k is the slow dimension, the core matrices along it are contiguous.
             return if transposed { byte / 16 * 256 + line / 8 * 128 } else { line / 8 * 256 + byte / 16 * 128 }
@@ -73,7 +73,7 @@ impl Layout {
     }
 
     /// Returns the bytes along k that precede the matrix in the same rows.
-    fn before(&self) -> usize {
+    fn preceding_bytes(&self) -> usize {
         if self.width >= 64 && !self.transposed { 32 } else { 0 }
     }
 
@@ -85,12 +85,12 @@ impl Layout {
             (width, false) => (16, 8 * width),
         };
         let mode = [128, 64, 32].iter().position(|&width| width == self.width).map_or(0, |place| place as u64 + 1);
-        (start + self.before()) as u64 >> 4 | leading as u64 >> 4 << 16 | stride as u64 >> 4 << 32 | mode << 62
+        (start + self.preceding_bytes()) as u64 >> 4 | leading as u64 >> 4 << 16 | stride as u64 >> 4 << 32 | mode << 62
     }
 }
 
 fn check(kernel: &str, width: usize) {
-    (0..PAIRS).for_each(|pair| check_pair(kernel, width, pair));
+    (0..MATRIX_PAIRS).for_each(|pair| check_pair(kernel, width, pair));
 }
 
 fn check_pair(kernel: &str, width: usize, pair: u64) {
@@ -101,9 +101,9 @@ fn check_pair(kernel: &str, width: usize, pair: u64) {
     let mut random = Rng::keyed(pair, &[width as u64]);
     let (left, right) = (elements(first, ROWS * depth, &mut random), elements(second, depth * COLUMNS, &mut random));
     let (a, b) = (|row: usize, k: usize| left[row * depth + k], |k: usize, column: usize| right[k * COLUMNS + column]);
-    let mut bytes = vec![0_u8; 4 * (SHARED + 4 + 4 * 128)];
+    let mut bytes = vec![0_u8; 4 * (SHARED_WORDS + 4 + 4 * 128)];
     let mut put = |at: usize, (size, bits): (usize, u32)| bytes[at..at + size].copy_from_slice(&bits.to_le_bytes()[..size]);
-    let layout = |letter: &str| Layout { width, transposed: letter == "t", size };
+    let layout = |letter: &str| MatrixLayout { width, transposed: letter == "t", size };
     let (first_layout, second_layout) = (layout(&layouts[..1]), layout(&layouts[1..]));
     for k in 0..depth {
         for row in 0..ROWS {
@@ -111,16 +111,16 @@ fn check_pair(kernel: &str, width: usize, pair: u64) {
                 // Each register of a thread holds 4 bytes of a row: two registers for two rows, then two for the bytes 16 further.
                 let (warp, row_of, byte) = (row / 16, row % 16, k * size);
                 let (lane, register) = (row_of % 8 * 4 + byte % 16 / 4, row_of / 8 + byte / 16 * 2);
-                put(4 * (SHARED + 4 + 4 * (32 * warp + lane) + register) + byte % 4, encoded(first, a(row, k)));
+                put(4 * (SHARED_WORDS + 4 + 4 * (32 * warp + lane) + register) + byte % 4, encoded(first, a(row, k)));
             } else {
-                put(first_layout.at(row, k), encoded(first, a(row, k)));
+                put(first_layout.offset_of(row, k), encoded(first, a(row, k)));
             }
         }
-        (0..COLUMNS).for_each(|column| put(SECOND + second_layout.at(column, k), encoded(second, b(k, column))));
+        (0..COLUMNS).for_each(|column| put(SECOND_MATRIX_OFFSET + second_layout.offset_of(column, k), encoded(second, b(k, column))));
     }
-    for (place, descriptor) in [first_layout.descriptor(0), second_layout.descriptor(SECOND)].into_iter().enumerate() {
-        put(4 * (SHARED + 2 * place), (4, descriptor as u32));
-        put(4 * (SHARED + 2 * place + 1), (4, (descriptor >> 32) as u32));
+    for (place, descriptor) in [first_layout.descriptor(0), second_layout.descriptor(SECOND_MATRIX_OFFSET)].into_iter().enumerate() {
+        put(4 * (SHARED_WORDS + 2 * place), (4, descriptor as u32));
+        put(4 * (SHARED_WORDS + 2 * place + 1), (4, (descriptor >> 32) as u32));
     }
     let words = bytes.chunks_exact(4).map(|word| i64::from(u32::from_le_bytes(word.try_into().unwrap()))).collect::<Vec<_>>();
     let buffers = [("u32", words.len(), words), ("u32", ROWS * COLUMNS, vec![0])];

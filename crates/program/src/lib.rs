@@ -41,7 +41,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use warpshard_base::{GpuId, KernelIndex, StreamId};
-use warpshard_workload::{AsyncOp, AsyncOpCounts, Code, MemKind, OpClass, PeerCopy, StaticInst, Workload};
+use warpshard_workload::{AsyncOp, AsyncOpCounts, CodeRequirements, MemKind, OpClass, PeerCopy, StaticInst, Workload};
 
 use contents::Element;
 use schema::{Contents, Tolerance};
@@ -55,7 +55,7 @@ pub use tensor_map::TensorShape;
 pub use triton::{is_triton_launch_file, triton_architecture, triton_launch_file};
 
 /// Script that compiles CUDA C, for the Python interpreter that `warpshard compile` starts.
-pub const COMPILER: &str = include_str!("compile.py");
+pub const COMPILER_SCRIPT: &str = include_str!("compile.py");
 
 /// A launch file, ready to execute.
 #[derive(Debug)]
@@ -67,20 +67,20 @@ pub struct Program {
     file: PathBuf,
     folder: PathBuf,
     parameters: Vec<(String, i64)>,
-    buffers: Vec<Buffer>,
+    buffers: Vec<DeviceBuffer>,
     globals: Vec<(String, Vec<u8>)>,
     /// Addresses of the buffers, then of the globals.
     addresses: Vec<u64>,
     /// Launches that prepare the buffers and belong to no run.
-    setup: Vec<Launch>,
-    launches: Vec<Launch>,
+    setup: Vec<BoundLaunch>,
+    launches: Vec<BoundLaunch>,
     /// Host operations on device memory, each with the index of the next launch; empty for a launch file.
     host: Vec<(usize, device::HostStep)>,
     outputs: Vec<Output>,
 }
 
 #[derive(Debug)]
-struct Buffer {
+struct DeviceBuffer {
     name: String,
     element: Element,
     count: usize,
@@ -92,7 +92,7 @@ struct Buffer {
 
 /// A kernel launch with all values bound.
 #[derive(Clone, Debug)]
-struct Launch {
+struct BoundLaunch {
     kernel: Arc<exec::Kernel>,
     stream: StreamId,
     /// Launches that this launch waits for besides the launches of its stream.
@@ -128,12 +128,12 @@ pub struct WorkloadOptions {
 
 impl Program {
     /// Returns the properties of the machine code of all launches that the timing model needs.
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> CodeRequirements {
         self.code_of(&self.launches)
     }
 
     /// Returns the properties of the machine code of `launches` that the timing model needs.
-    fn code_of(&self, launches: &[Launch]) -> Code {
+    fn code_of(&self, launches: &[BoundLaunch]) -> CodeRequirements {
         let mut instructions = launches.iter().flat_map(|launch| launch.kernel.statics.iter().flat_map(|statics| statics.iter()));
         let of = |is: fn(AsyncOp) -> bool| {
             let all = launches.iter().filter_map(|launch| launch.kernel.statics.as_deref()).flatten();
@@ -145,7 +145,7 @@ impl Program {
             bulk: of(|op| op == AsyncOp::Bulk),
         };
         let mut mnemonics = launches.iter().flat_map(|launch| launch.kernel.mnemonics.iter());
-        Code {
+        CodeRequirements {
             arch: self.arch,
             tensor: instructions.any(|inst| inst.class == OpClass::Tensor),
             copies: mnemonics.any(|name| name.starts_with("LDGSTS")),

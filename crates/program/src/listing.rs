@@ -10,11 +10,11 @@ use super::error::{ProgramError, listed};
 use super::operand::{self, Kind, Operand, PT};
 
 /// Maximum bytes of a listing.
-const MAX_BYTES: u64 = 1 << 28;
+const MAX_LISTING_BYTES: u64 = 1 << 28;
 /// Maximum bytes of all variables in device memory.
-const MAX_GLOBAL: usize = 1 << 28;
+const MAX_GLOBAL_BYTES: usize = 1 << 28;
 /// Maximum bytes of a constant bank.
-const MAX_CONSTANT: usize = 1 << 16;
+const MAX_BANK_BYTES: usize = 1 << 16;
 
 /// A parsed listing.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +86,7 @@ impl Module {
         let unreadable = |error: std::io::Error| {
             ProgramError::new(file, 0, "the listing cannot be read").found(error.to_string()).help("make one with `warpshard compile`")
         };
-        let bytes = warpshard_config::input::read(file, MAX_BYTES).map_err(unreadable)?;
+        let bytes = warpshard_config::input::read(file, MAX_LISTING_BYTES).map_err(unreadable)?;
         Self::parse(file, &String::from_utf8_lossy(&bytes))
     }
 
@@ -117,7 +117,7 @@ impl Module {
                 ("global", None) => {
                     let taken: usize = module.globals.iter().map(|global| global.bytes.len()).sum();
                     let expected = "global NAME BYTES zero|HEX, at most 256 MiB of all variables together";
-                    module.globals.push(global(&rest, MAX_GLOBAL - taken).ok_or_else(|| bad(expected))?);
+                    module.globals.push(global(&rest, MAX_GLOBAL_BYTES - taken).ok_or_else(|| bad(expected))?);
                 }
                 ("instance", None) => {
                     let name = rest.first().ok_or_else(|| bad("instance NAME EXPRESSION"))?;
@@ -183,7 +183,7 @@ impl Module {
     }
 
     /// Returns the kernel with a name; `asked` is the file that names it, for messages.
-    pub(super) fn named(&self, asked: &Path, name: &str) -> Result<&KernelText, ProgramError> {
+    pub(super) fn find_kernel(&self, asked: &Path, name: &str) -> Result<&KernelText, ProgramError> {
         let known = || self.kernels.iter().map(|kernel| kernel.name.as_str());
         let unknown = || {
             let what = format!("the listing has no kernel `{name}`");
@@ -206,7 +206,7 @@ fn cluster(rest: &[&str]) -> Option<[u32; 3]> {
     <[u32; 3]>::try_from(sizes).ok().filter(|sizes| sizes.iter().product::<u32>() <= 16)
 }
 
-fn hex(text: &str) -> Option<Vec<u8>> {
+fn hex_bytes(text: &str) -> Option<Vec<u8>> {
     if !text.is_ascii() || !text.len().is_multiple_of(2) {
         return None;
     }
@@ -216,7 +216,7 @@ fn hex(text: &str) -> Option<Vec<u8>> {
 fn global(rest: &[&str], most: usize) -> Option<Global> {
     let [name, size, contents] = rest else { return None };
     let size = number(size).filter(|&size| size <= most)?;
-    let bytes = if *contents == "zero" { vec![0; size] } else { hex(contents).filter(|bytes| bytes.len() == size)? };
+    let bytes = if *contents == "zero" { vec![0; size] } else { hex_bytes(contents).filter(|bytes| bytes.len() == size)? };
     Some(Global { name: (*name).to_owned(), bytes })
 }
 
@@ -228,12 +228,12 @@ fn address(rest: &[&str]) -> Option<(u8, usize, String)> {
 fn symbol(rest: &[&str]) -> Option<(String, u8, usize, usize)> {
     let [name, bank, offset, size] = rest else { return None };
     let [offset, size] = [number(offset)?, number(size)?];
-    Some(((*name).to_owned(), bank.parse().ok()?, offset, size)).filter(|_| offset.max(size) <= MAX_CONSTANT)
+    Some(((*name).to_owned(), bank.parse().ok()?, offset, size)).filter(|_| offset.max(size) <= MAX_BANK_BYTES)
 }
 
 fn bank(rest: &[&str]) -> Option<(u8, Vec<u8>)> {
-    let bytes = hex(rest.get(1).copied().unwrap_or_default())?;
-    Some((rest.first()?.parse().ok().filter(|&bank| bank < 18)?, bytes)).filter(|(_, bytes)| bytes.len() <= MAX_CONSTANT)
+    let bytes = hex_bytes(rest.get(1).copied().unwrap_or_default())?;
+    Some((rest.first()?.parse().ok().filter(|&bank| bank < 18)?, bytes)).filter(|(_, bytes)| bytes.len() <= MAX_BANK_BYTES)
 }
 
 fn parameters(kernel: &mut KernelText, rest: &[&str]) -> Option<()> {
@@ -243,7 +243,7 @@ fn parameters(kernel: &mut KernelText, rest: &[&str]) -> Option<()> {
         let (offset, size) = pair.split_once(':')?;
         kernel.parameters.push((number(offset)?, number(size)?));
     }
-    let end = kernel.parameter_base.checked_add(kernel.parameter_bytes).filter(|&end| end <= MAX_CONSTANT)?;
+    let end = kernel.parameter_base.checked_add(kernel.parameter_bytes).filter(|&end| end <= MAX_BANK_BYTES)?;
     let inside = |&(offset, size): &(usize, usize)| offset.checked_add(size).is_some_and(|after| after <= end - kernel.parameter_base);
     kernel.parameters.iter().all(inside).then_some(())
 }
@@ -304,12 +304,12 @@ fn split_relative(piece: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    const SMALL: &str = "warpshard listing 1\narch sm_70\nkernel _Z4copyPf\nregisters 8\nparameters 0x160 8 0:8\ncode\n\
+    const SMALL_LISTING: &str = "warpshard listing 1\narch sm_70\nkernel _Z4copyPf\nregisters 8\nparameters 0x160 8 0:8\ncode\n\
         0000: @!P0 IADD3 R1, R2, -0x1, RZ ; 0000000000000000 0000000000000001\n0010: EXIT ; 0 0\nend\n";
 
     #[test]
     fn a_listing_is_read_with_its_guards_operands_and_words() {
-        let module = Module::parse(Path::new("x"), SMALL).unwrap();
+        let module = Module::parse(Path::new("x"), SMALL_LISTING).unwrap();
         let kernel = &module.kernels[module.kernel("copy").unwrap()];
         assert_eq!((module.arch, kernel.registers, kernel.code.len()), (70, 8, 2));
         let first = &kernel.code[0];
@@ -340,8 +340,8 @@ mod tests {
             ("0:8", "8:8"),
             ("@!P0", "@R3"),
         ] {
-            let text = SMALL.replace(from, to);
-            assert_ne!(text, SMALL);
+            let text = SMALL_LISTING.replace(from, to);
+            assert_ne!(text, SMALL_LISTING);
             let error = Module::parse(Path::new("x"), &text).expect_err(from);
             assert!(error.to_string().starts_with("error: x:"), "{error}");
         }

@@ -1,6 +1,6 @@
 //! Device memory: a 64-bit address space in which only allocated addresses exist.
 //!
-//! Inputs and outputs are device addresses and bytes. An access outside of every allocation is a [`Fault`]; reads of unwritten memory are
+//! Inputs and outputs are device addresses and bytes. An access outside of every allocation is a [`AccessFault`]; reads of unwritten memory are
 //! counted. Untouched pages cost nothing: the host's operating system provides zeroed pages on first use.
 
 use warpshard_state::{Reader, State, StateError, Writer};
@@ -22,27 +22,27 @@ pub(super) struct Allocation {
     pub(super) start: u64,
     pub(super) bytes: Vec<u8>,
     /// Flags of written words; `None` if all were written.
-    written: Option<Written>,
+    written: Option<WrittenWords>,
 }
 
 /// The written words of an allocation.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Written {
+struct WrittenWords {
     bits: Vec<u64>,
     /// Number of unwritten words.
-    left: usize,
+    unwritten_words: usize,
 }
 
-impl Written {
+impl WrittenWords {
     #[inline]
-    fn holds(&self, word: usize) -> bool {
+    fn contains(&self, word: usize) -> bool {
         self.bits[word / 64] >> (word % 64) & 1 != 0
     }
 
     #[inline]
     fn mark(&mut self, word: usize) {
         let bit = 1 << (word % 64);
-        self.left -= usize::from(self.bits[word / 64] & bit == 0);
+        self.unwritten_words -= usize::from(self.bits[word / 64] & bit == 0);
         self.bits[word / 64] |= bit;
     }
 }
@@ -58,7 +58,7 @@ impl Allocation {
     fn mark(&mut self, offset: usize, bytes: usize) {
         if let Some(written) = &mut self.written {
             (offset / 4..(offset + bytes).div_ceil(4)).for_each(|word| written.mark(word));
-            if written.left == 0 {
+            if written.unwritten_words == 0 {
                 self.written = None;
             }
         }
@@ -70,7 +70,7 @@ impl Allocation {
 }
 
 /// Bytes of a memory piece; a checkpoint omits pieces that contain only zeros.
-const PIECE_BYTES: usize = 4096;
+const CHECKPOINT_PIECE_BYTES: usize = 4096;
 
 impl State for Allocation {
     fn save(&self, to: &mut Writer) {
@@ -80,7 +80,7 @@ impl State for Allocation {
         written.save(to);
         bytes.len().save(to);
         let pieces: Vec<(usize, &[u8])> =
-            bytes.chunks(PIECE_BYTES).enumerate().filter(|(_, piece)| piece.iter().any(|byte| *byte != 0)).collect();
+            bytes.chunks(CHECKPOINT_PIECE_BYTES).enumerate().filter(|(_, piece)| piece.iter().any(|byte| *byte != 0)).collect();
         pieces.len().save(to);
         for (number, piece) in pieces {
             number.save(to);
@@ -102,7 +102,7 @@ impl State for Allocation {
         bytes = vec![0; length];
         for _ in 0..usize::read(from)? {
             let number = usize::read(from)?;
-            let Some(piece) = bytes.chunks_mut(PIECE_BYTES).nth(number) else {
+            let Some(piece) = bytes.chunks_mut(CHECKPOINT_PIECE_BYTES).nth(number) else {
                 return Err(StateError::new(format!("an allocation of {length} bytes has no piece {number}")));
             };
             piece.copy_from_slice(from.raw(piece.len())?);
@@ -113,22 +113,22 @@ impl State for Allocation {
 
 /// The address ranges of allocations.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
-pub(super) struct Layout {
+pub(super) struct AddressRanges {
     /// First address of each range and the address after its last.
     spans: Vec<(u64, u64)>,
     next: u64,
 }
 
-impl Layout {
+impl AddressRanges {
     /// Reserves `bytes` bytes and returns their address.
-    pub(super) fn place(&mut self, bytes: u64) -> u64 {
+    pub(super) fn reserve(&mut self, bytes: u64) -> u64 {
         let start = self.next.max(FIRST_ADDRESS).next_multiple_of(ALIGNMENT);
-        self.place_at(start, bytes);
+        self.reserve_at(start, bytes);
         start
     }
 
     /// Reserves a given range; returns false if it overlaps another allocation.
-    pub(super) fn place_at(&mut self, start: u64, bytes: u64) -> bool {
+    pub(super) fn reserve_at(&mut self, start: u64, bytes: u64) -> bool {
         let Some(end) = start.checked_add(bytes) else { return false };
         if self.spans.iter().any(|other| start < other.1 && other.0 < end) {
             return false;
@@ -145,7 +145,7 @@ impl Layout {
 #[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct Memory {
     allocations: Vec<Allocation>,
-    layout: Layout,
+    layout: AddressRanges,
     /// Index of the allocation that was accessed last.
     last: usize,
     /// Reads of unwritten words per allocation.
@@ -154,26 +154,26 @@ pub(super) struct Memory {
 
 /// An access outside of all allocations.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct AccessFault {
     pub(super) address: u64,
     /// The closest allocation: its name, the offset of the access from its start, and its size in bytes.
-    pub(super) near: Option<(String, i64, usize)>,
+    pub(super) nearest: Option<(String, i64, usize)>,
 }
 
 impl Memory {
     /// Allocates memory with contents; `written` is true if they count as written.
     pub(super) fn allocate(&mut self, name: &str, bytes: Vec<u8>, written: bool) -> usize {
-        let start = self.layout.place(bytes.len() as u64);
+        let start = self.layout.reserve(bytes.len() as u64);
         self.add(name, start, bytes, written)
     }
 
     /// Allocates memory at an address; returns `None` if the range overlaps another allocation.
     pub(super) fn allocate_at(&mut self, name: &str, start: u64, bytes: Vec<u8>, written: bool) -> Option<usize> {
-        self.layout.place_at(start, bytes.len() as u64).then(|| self.add(name, start, bytes, written))
+        self.layout.reserve_at(start, bytes.len() as u64).then(|| self.add(name, start, bytes, written))
     }
 
     fn add(&mut self, name: &str, start: u64, bytes: Vec<u8>, written: bool) -> usize {
-        let map = Written { bits: vec![0; bytes.len().div_ceil(256)], left: bytes.len().div_ceil(4) };
+        let map = WrittenWords { bits: vec![0; bytes.len().div_ceil(256)], unwritten_words: bytes.len().div_ceil(4) };
         let map = (!written && !bytes.is_empty()).then_some(map);
         self.allocations.push(Allocation { name: name.to_owned(), start, bytes, written: map });
         self.unwritten.push(0);
@@ -188,12 +188,12 @@ impl Memory {
     }
 
     /// Returns the allocation that contains all of `bytes` bytes at `address`, for an access by the host, and the byte range in it.
-    pub(super) fn span(&mut self, address: u64, bytes: usize) -> Result<(usize, std::ops::Range<usize>), Fault> {
-        self.place(address, bytes).map(|(index, offset)| (index, offset..offset + bytes))
+    pub(super) fn span(&mut self, address: u64, bytes: usize) -> Result<(usize, std::ops::Range<usize>), AccessFault> {
+        self.locate(address, bytes).map(|(index, offset)| (index, offset..offset + bytes))
     }
 
     /// Writes bytes from the host.
-    pub(super) fn fill(&mut self, address: u64, bytes: &[u8]) -> Result<(), Fault> {
+    pub(super) fn fill(&mut self, address: u64, bytes: &[u8]) -> Result<(), AccessFault> {
         let (index, span) = self.span(address, bytes.len())?;
         let allocation = &mut self.allocations[index];
         allocation.mark(span.start, span.len());
@@ -208,7 +208,7 @@ impl Memory {
 
     /// Returns the allocation that contains all of `bytes` bytes at `address`, and the offset in it.
     #[inline]
-    pub(super) fn place(&mut self, address: u64, bytes: usize) -> Result<(usize, usize), Fault> {
+    pub(super) fn locate(&mut self, address: u64, bytes: usize) -> Result<(usize, usize), AccessFault> {
         if let Some(allocation) = self.allocations.get(self.last) {
             let offset = address.wrapping_sub(allocation.start);
             if offset < allocation.bytes.len() as u64 && allocation.bytes.len() - offset as usize >= bytes {
@@ -219,7 +219,7 @@ impl Memory {
     }
 
     #[cold]
-    fn search(&mut self, address: u64, bytes: usize) -> Result<(usize, usize), Fault> {
+    fn search(&mut self, address: u64, bytes: usize) -> Result<(usize, usize), AccessFault> {
         let holds = |allocation: &Allocation| {
             address >= allocation.start && address.checked_add(bytes as u64).is_some_and(|end| end <= allocation.end())
         };
@@ -227,26 +227,26 @@ impl Memory {
             self.last = index;
             return Ok((index, (address - self.allocations[index].start) as usize));
         }
-        Err(self.near(address))
+        Err(self.fault_at(address))
     }
 
     /// Returns the fault of an address, with its closest allocation.
-    pub(super) fn near(&self, address: u64) -> Fault {
+    pub(super) fn fault_at(&self, address: u64) -> AccessFault {
         let distance = |allocation: &Allocation| {
             if address < allocation.start { allocation.start - address } else { address - allocation.end().min(address) }
         };
         let near = self.allocations.iter().min_by_key(|allocation| distance(allocation));
         let near = near.map(|near| (near.name.clone(), address.wrapping_sub(near.start) as i64, near.bytes.len()));
-        Fault { address, near }
+        AccessFault { address, nearest: near }
     }
 
     /// Reads a number of 1 to 8 bytes.
     #[inline]
-    pub(super) fn read(&mut self, address: u64, bytes: usize) -> Result<u64, Fault> {
-        let (index, offset) = self.place(address, bytes)?;
+    pub(super) fn read(&mut self, address: u64, bytes: usize) -> Result<u64, AccessFault> {
+        let (index, offset) = self.locate(address, bytes)?;
         let allocation = &self.allocations[index];
         if let Some(written) = &allocation.written
-            && !written.holds(offset / 4)
+            && !written.contains(offset / 4)
         {
             self.unwritten[index] += 1;
         }
@@ -259,8 +259,8 @@ impl Memory {
 
     /// Writes the low bytes of a number.
     #[inline]
-    pub(super) fn write(&mut self, address: u64, bytes: usize, value: u64) -> Result<(), Fault> {
-        let (index, offset) = self.place(address, bytes)?;
+    pub(super) fn write(&mut self, address: u64, bytes: usize, value: u64) -> Result<(), AccessFault> {
+        let (index, offset) = self.locate(address, bytes)?;
         let allocation = &mut self.allocations[index];
         allocation.bytes[offset..offset + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
         allocation.mark(offset, bytes);
@@ -270,11 +270,11 @@ impl Memory {
     /// Returns the bytes from `start` on if one allocation contains them and all of them were written.
     #[inline]
     pub(super) fn window(&mut self, start: u64, bytes: usize) -> Option<&mut [u8]> {
-        let (index, offset) = self.place(start, bytes).ok()?;
+        let (index, offset) = self.locate(start, bytes).ok()?;
         let allocation = &mut self.allocations[index];
         if let Some(written) = &allocation.written {
             let mut words = offset / 4..(offset + bytes).div_ceil(4);
-            if words.len() > MAX_CHECKED_WORDS || !words.all(|word| written.holds(word)) {
+            if words.len() > MAX_CHECKED_WORDS || !words.all(|word| written.contains(word)) {
                 return None;
             }
         }
@@ -291,7 +291,7 @@ impl Memory {
         offsets: impl Iterator<Item = usize>,
         size: usize,
     ) -> Option<&mut [u8]> {
-        let (index, offset) = self.place(start, bytes).ok()?;
+        let (index, offset) = self.locate(start, bytes).ok()?;
         let allocation = &mut self.allocations[index];
         if allocation.written.is_some() {
             offsets.for_each(|piece| allocation.mark(offset + piece, size));
@@ -312,7 +312,7 @@ mod tests {
         let start = memory.allocations()[a].start;
         assert_eq!(memory.read(start + 96, 4), Ok(0x0101_0101));
         let fault = memory.read(start + 97, 4).unwrap_err();
-        assert_eq!(fault.near, Some(("a".into(), 97, 100)));
+        assert_eq!(fault.nearest, Some(("a".into(), 97, 100)));
         assert!(memory.write(start + 100, 1, 0).is_err());
         assert!(memory.read(u64::MAX, 8).is_err());
         assert!(memory.read(0, 4).is_err());
@@ -332,10 +332,10 @@ mod tests {
 
     #[test]
     fn allocations_are_aligned_and_do_not_touch() {
-        let mut layout = Layout::default();
-        let places = [1, 256, 300].map(|size| layout.place(size));
+        let mut layout = AddressRanges::default();
+        let places = [1, 256, 300].map(|size| layout.reserve(size));
         assert!(places.iter().all(|start| start % ALIGNMENT == 0));
         assert!(places[1] >= places[0] + 1 + GUARD_BYTES && places[2] >= places[1] + 256 + GUARD_BYTES);
-        assert!(!layout.place_at(places[1] + 8, 4) && !layout.place_at(u64::MAX, 4) && layout.place_at(0x1000, 4));
+        assert!(!layout.reserve_at(places[1] + 8, 4) && !layout.reserve_at(u64::MAX, 4) && layout.reserve_at(0x1000, 4));
     }
 }

@@ -80,35 +80,35 @@ pub(super) fn parse(text: &str) -> Option<Operand> {
         if let Some(after) = rest.strip_prefix(['!', '~']) {
             (invert, rest) = (true, after);
         } else if let Some(after) =
-            rest.strip_prefix('-').filter(|after| !after.starts_with(|c: char| c.is_ascii_digit() || c == '>') && !literal(rest))
+            rest.strip_prefix('-').filter(|after| !after.starts_with(|c: char| c.is_ascii_digit() || c == '>') && !is_float_literal(rest))
         {
             (negate, rest) = (true, after);
         } else if let Some(inner) = rest.strip_prefix('|') {
             let (inside, after) = inner.split_once('|')?;
             absolute = true;
-            let (kind, half, byte) = atom(&format!("{inside}{after}"))?;
+            let (kind, half, byte) = unmodified_operand(&format!("{inside}{after}"))?;
             return Some(Operand { kind, negate, absolute, invert, half, byte, column: false });
         } else {
             break;
         }
     }
-    let (kind, half, byte) = atom(rest)?;
+    let (kind, half, byte) = unmodified_operand(rest)?;
     Some(Operand { kind, negate, absolute, invert, half, byte, column: rest.ends_with(".COL") })
 }
 
 /// Returns true if the text is the name of a floating-point number such as an infinity or NaN.
-fn literal(text: &str) -> bool {
+fn is_float_literal(text: &str) -> bool {
     let bare = text.trim_start_matches(['+', '-']);
     ["INF", "QNAN", "SNAN"].iter().any(|name| bare.starts_with(name))
 }
 
-fn atom(text: &str) -> Option<(Kind, Half, u8)> {
+fn unmodified_operand(text: &str) -> Option<(Kind, Half, u8)> {
     if let Some(inner) = text.strip_prefix("c[") {
         return Some((constant(inner)?, half_of(text), 0));
     }
     if let Some(rest) = text.strip_prefix("gdesc[") {
         let (inside, marks) = rest.split_once(']')?;
-        let Kind::Uniform(number) = named(inside)? else { return None };
+        let Kind::Uniform(number) = named_operand(inside)? else { return None };
         if !marks.split('.').skip(1).all(|mark| matches!(mark, "tnspA" | "tnspB" | "negA" | "negB")) {
             return None;
         }
@@ -122,7 +122,7 @@ fn atom(text: &str) -> Option<(Kind, Half, u8)> {
     }
     // Since Hopper a descriptor precedes the address.
     if let Some(rest) = text.strip_prefix("desc[") {
-        return atom(rest.split_once(']')?.1).filter(|(kind, ..)| matches!(kind, Kind::Memory { .. }));
+        return unmodified_operand(rest.split_once(']')?.1).filter(|(kind, ..)| matches!(kind, Kind::Memory { .. }));
     }
     if let Some(inner) = text.strip_prefix('[') {
         return Some((memory(inner.strip_suffix(']')?)?, Half::Both, 0));
@@ -130,7 +130,7 @@ fn atom(text: &str) -> Option<(Kind, Half, u8)> {
     if let Some(place) = text.strip_prefix("->0x") {
         return Some((Kind::Label(u32::from_str_radix(place, 16).ok()?), Half::Both, 0));
     }
-    if literal(text) {
+    if is_float_literal(text) {
         return Some((Kind::Float, Half::Both, 0));
     }
     if let Some(number) = integer(text) {
@@ -146,11 +146,12 @@ fn atom(text: &str) -> Option<(Kind, Half, u8)> {
     let known = |part: &str| {
         matches!(part, "reuse" | "64" | "ROW" | "COL" | "F32" | "H0" | "H1" | "H0_H0" | "H1_H1" | "H1_H0" | "B0" | "B1" | "B2" | "B3")
     };
-    if matches!(named(name), Some(Kind::Register(_) | Kind::Uniform(_))) && !text.split('.').skip(1).all(|part| known(part.trim())) {
+    if matches!(named_operand(name), Some(Kind::Register(_) | Kind::Uniform(_))) && !text.split('.').skip(1).all(|part| known(part.trim()))
+    {
         return None;
     }
     let byte = text.split('.').find_map(|part| part.strip_prefix('B').filter(|_| part != name)?.parse().ok()).unwrap_or(0);
-    Some((named(name)?, half_of(text), byte))
+    Some((named_operand(name)?, half_of(text), byte))
 }
 
 fn half_of(text: &str) -> Half {
@@ -165,7 +166,7 @@ fn half_of(text: &str) -> Half {
     }
 }
 
-fn named(name: &str) -> Option<Kind> {
+fn named_operand(name: &str) -> Option<Kind> {
     let number = |prefix: &str, most: u8| name.strip_prefix(prefix)?.parse::<u8>().ok().filter(|&number| number <= most);
     Some(match name {
         "RZ" => Kind::Register(RZ),
@@ -209,13 +210,13 @@ fn integer(text: &str) -> Option<i64> {
 }
 
 /// The register of an address: its number, a flag that is true for a pair, and its scale.
-type Base = (u8, bool, u8);
+type AddressBase = (u8, bool, u8);
 
 /// Flag in the scale of a 32-bit register.
-const NARROW: u8 = 0x80;
+const NARROW_REGISTER_FLAG: u8 = 0x80;
 
 /// Splits an address such as `R4.64+UR6+-0x10` into its parts.
-fn parts(text: &str) -> Option<(Option<Base>, Option<u8>, i64)> {
+fn parts(text: &str) -> Option<(Option<AddressBase>, Option<u8>, i64)> {
     let (mut register, mut uniform, mut offset) = (None, None, 0_i64);
     for part in text.split('+') {
         if part.is_empty() {
@@ -226,7 +227,7 @@ fn parts(text: &str) -> Option<(Option<Base>, Option<u8>, i64)> {
             continue;
         }
         let mut pieces = part.split('.');
-        match named(pieces.next()?)? {
+        match named_operand(pieces.next()?)? {
             Kind::Register(number) => {
                 let (mut wide, mut scale) = (false, 1);
                 for piece in pieces {
@@ -236,7 +237,7 @@ fn parts(text: &str) -> Option<(Option<Base>, Option<u8>, i64)> {
                         "X8" => scale = 8,
                         "X16" => scale = 16,
                         // A 32-bit index is marked, so that it is not treated as a pair.
-                        "U32" => scale = scale.max(1) | NARROW,
+                        "U32" => scale = scale.max(1) | NARROW_REGISTER_FLAG,
                         "reuse" => {}
                         _ => return None,
                     }
@@ -254,7 +255,7 @@ fn memory(text: &str) -> Option<Kind> {
     let (register, uniform, offset) = parts(text)?;
     let (number, wide, scale) = register.map_or((None, false, 1), |(number, wide, scale)| (Some(number), wide, scale));
     let narrow = scale != 1;
-    Some(Kind::Memory { register: number, wide, narrow, scale: scale & !NARROW, uniform, offset })
+    Some(Kind::Memory { register: number, wide, narrow, scale: scale & !NARROW_REGISTER_FLAG, uniform, offset })
 }
 
 fn constant(text: &str) -> Option<Kind> {

@@ -25,7 +25,7 @@ pub(super) fn describe(kernel: &Kernel, cta: u32, (warp, place, lane, fault): (u
     let error = |what: String| ProgramError::new(&kernel.file, line, what).found(whereabouts.clone());
     match fault {
         ExecFault::Outside(fault) => {
-            let near = fault.near.map_or_else(String::new, |(name, offset, size)| {
+            let near = fault.nearest.map_or_else(String::new, |(name, offset, size)| {
                 format!("; the closest is `{name}` of {size} bytes, in which it would be byte {offset}")
             });
             error(format!("an access outside of every buffer, at address {:#x}{near}", fault.address))
@@ -64,7 +64,7 @@ pub(super) fn describe(kernel: &Kernel, cta: u32, (warp, place, lane, fault): (u
         }
         ExecFault::InstructionLimit(limit, waits) => {
             let last = waits.map_or_else(String::new, |(at, fault)| {
-                let near = fault.near.map_or_else(String::new, |(name, offset, _)| format!(", byte {offset} of `{name}`"));
+                let near = fault.nearest.map_or_else(String::new, |(name, offset, _)| format!(", byte {offset} of `{name}`"));
                 format!("; its last load was at pc {:#06x} from address {:#x}{near}", 16 * at, fault.address)
             });
             error(format!("a warp has executed {limit} instructions and has not ended{last}")).help(

@@ -10,10 +10,10 @@ use super::error::ProgramError;
 use super::exec::{Executor, Shadow, Streams, Tally};
 use super::memory::Memory;
 use super::report::{describe, source};
-use super::{Launch, Program};
+use super::{BoundLaunch, Program};
 
 /// An executed CTA: the index of its launch, its index in the grid, and a stream per warp.
-pub(super) type Step = (usize, u32, Box<[WarpStream]>);
+pub(super) type ExecutedCta = (usize, u32, Box<[WarpStream]>);
 
 /// An executing program: device memory and the position of execution.
 pub(super) struct Runner {
@@ -24,14 +24,14 @@ pub(super) struct Runner {
     launch: usize,
     cta: u32,
     /// Streams of CTAs that were executed together with an earlier CTA, in reverse order.
-    together: Streams,
+    executed_early: Streams,
     /// Number of host operations already applied.
-    stepped: usize,
+    applied_steps: usize,
     /// Instruction counts per launch, if they are counted ([`Runner::counting`]).
     pub(super) tallies: Vec<Tally>,
     measure: bool,
     /// Scratch counts for launches that are not counted.
-    uncounted: Tally,
+    uncounted_tally: Tally,
     /// Number of reads of unwritten shared memory (`true`) or local memory (`false`), by launch and first instruction index.
     unwritten: BTreeMap<(usize, bool, usize), u64>,
 }
@@ -45,8 +45,8 @@ impl Runner {
     /// Returns a runner before the first launch.
     pub(super) fn new(program: &Arc<Program>) -> Result<Self, ProgramError> {
         let (mut memory, mut executor) = (program.memory()?, Executor::default());
-        for Launch { kernel, .. } in &program.setup {
-            for first in (0..kernel.grid.count() as u32).step_by(kernel.together() as usize) {
+        for BoundLaunch { kernel, .. } in &program.setup {
+            for first in (0..kernel.grid.count() as u32).step_by(kernel.concurrent_ctas() as usize) {
                 let uncounted = (&mut Tally::default(), false);
                 executor.ctas(kernel, &mut memory, first, false, uncounted).map_err(|(cta, fault)| describe(kernel, cta, fault))?;
             }
@@ -57,11 +57,11 @@ impl Runner {
             executor,
             launch: 0,
             cta: 0,
-            together: Streams::new(),
-            stepped: 0,
+            executed_early: Streams::new(),
+            applied_steps: 0,
             tallies: Vec::new(),
             measure: false,
-            uncounted: Tally::default(),
+            uncounted_tally: Tally::default(),
             unwritten: BTreeMap::new(),
         })
     }
@@ -116,30 +116,54 @@ impl Runner {
 
     /// Appends the state of execution to a checkpoint.
     pub(super) fn save(&self, to: &mut Writer) {
-        let Self { program: _, memory, executor, launch, cta, together, stepped, tallies: _, measure: _, uncounted: _, unwritten } = self;
-        (*launch, *cta, *stepped).save(to);
+        let Self {
+            program: _,
+            memory,
+            executor,
+            launch,
+            cta,
+            executed_early,
+            applied_steps,
+            tallies: _,
+            measure: _,
+            uncounted_tally: _,
+            unwritten,
+        } = self;
+        (*launch, *cta, *applied_steps).save(to);
         memory.save(to);
         executor.save(to);
-        together.save(to);
+        executed_early.save(to);
         unwritten.save(to);
     }
 
     /// Restores a saved state of execution.
     pub(super) fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
-        let Self { program: _, memory, executor, launch, cta, together, stepped, tallies: _, measure: _, uncounted: _, unwritten } = self;
-        (*launch, *cta, *stepped) = State::read(from)?;
+        let Self {
+            program: _,
+            memory,
+            executor,
+            launch,
+            cta,
+            executed_early,
+            applied_steps,
+            tallies: _,
+            measure: _,
+            uncounted_tally: _,
+            unwritten,
+        } = self;
+        (*launch, *cta, *applied_steps) = State::read(from)?;
         memory.load(from)?;
         executor.load(from)?;
-        together.load(from)?;
+        executed_early.load(from)?;
         unwritten.load(from)
     }
 
     /// Executes the next CTA; returns `None` when all launches have finished.
-    pub(super) fn next(&mut self, record: bool) -> Result<Option<Step>, ProgramError> {
+    pub(super) fn next(&mut self, record: bool) -> Result<Option<ExecutedCta>, ProgramError> {
         let Some(launch) = self.program.launches.get(self.launch) else { return Ok(None) };
-        while let Some((_, step)) = self.program.host.get(self.stepped).filter(|(before, _)| *before <= self.launch) {
+        while let Some((_, step)) = self.program.host.get(self.applied_steps).filter(|(before, _)| *before <= self.launch) {
             step.apply(&mut self.memory);
-            self.stepped += 1;
+            self.applied_steps += 1;
         }
         if let Some(copy) = launch.copy {
             let bytes = self.memory.window(copy.from.0, copy.bytes as usize).map(|bytes| bytes.to_vec());
@@ -153,15 +177,15 @@ impl Runner {
         }
         let kernel = &launch.kernel;
         let (number, cta) = (self.launch, self.cta);
-        if self.together.is_empty() {
-            let measured = (self.tallies.get_mut(number).unwrap_or(&mut self.uncounted), self.measure);
+        if self.executed_early.is_empty() {
+            let measured = (self.tallies.get_mut(number).unwrap_or(&mut self.uncounted_tally), self.measure);
             // All of several CTAs are recorded because the requested one is unknown at this time.
-            let record = record || kernel.together() > 1;
+            let record = record || kernel.concurrent_ctas() > 1;
             let done = self.executor.ctas(kernel, &mut self.memory, cta, record, measured);
-            self.together = done.map_err(|(cta, fault)| describe(kernel, cta, fault))?;
-            self.together.reverse();
+            self.executed_early = done.map_err(|(cta, fault)| describe(kernel, cta, fault))?;
+            self.executed_early.reverse();
         }
-        let streams = self.together.pop().unwrap_or_default();
+        let streams = self.executed_early.pop().unwrap_or_default();
         if let Some(shadow) = &mut self.executor.shadow {
             for (shared, (count, place)) in [true, false].into_iter().zip(std::mem::take(&mut shadow.unwritten)) {
                 if count > 0 {

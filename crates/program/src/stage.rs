@@ -2,7 +2,7 @@
 //!
 //! The input is a launch and a CTA, requested by an SM, in any order and from any thread. The output is one instruction stream per warp.
 //! CTAs execute in program order, on demand; a CTA that executes before its request is kept. A run with several threads has an execution
-//! thread, which runs ahead of the requests by at most [`AHEAD`] CTAs and [`AHEAD_INSTRUCTIONS`] instructions, so that SMs seldom wait. The
+//! thread, which runs ahead of the requests by at most [`MAX_CTAS_AHEAD`] CTAs and [`MAX_INSTRUCTIONS_AHEAD`] instructions, so that SMs seldom wait. The
 //! streams are the same with and without this thread.
 
 use std::any::Any;
@@ -15,38 +15,38 @@ use std::thread::{self, JoinHandle};
 
 use warpshard_base::{CtaIndex, LINE_BYTES};
 use warpshard_state::{Reader, State, StateError, Writer};
-use warpshard_workload::{Code, CtaProgram, CtaSource, LaunchCounts, MemSpace, OpClass, WarpStream};
+use warpshard_workload::{CodeRequirements, CtaProgram, CtaSource, LaunchCounts, MemSpace, OpClass, WarpStream};
 
 use super::error::ProgramError;
 use super::exec::Tally;
 use super::run::Runner;
-use super::{Launch, Program, WorkloadOptions};
+use super::{BoundLaunch, Program, WorkloadOptions};
 
 /// Maximum CTAs that execute ahead of the last requested one: two for each SM of a large GPU.
-const AHEAD: u32 = 264;
+const MAX_CTAS_AHEAD: u32 = 264;
 /// Warp instructions kept ahead of the requests at which the execution thread pauses; they take about 100 megabytes.
-const AHEAD_INSTRUCTIONS: u64 = 4 << 20;
+const MAX_INSTRUCTIONS_AHEAD: u64 = 4 << 20;
 
 /// Indices of a launch and of a CTA in it.
 type CtaKey = (usize, u32);
 
 /// The execution of a program, shared by all launches of a workload.
-pub(super) struct Stage {
-    shared: Arc<Shared>,
+pub(super) struct ExecutionStage {
+    shared: Arc<StageState>,
     worker: Option<JoinHandle<()>>,
 }
 
-struct Shared {
+struct StageState {
     program: Arc<Program>,
     /// True if there is an execution thread. In this case no other thread executes CTAs.
     ahead: bool,
     skip_products: bool,
-    queue: Mutex<Queue>,
+    queue: Mutex<CtaQueue>,
     /// Signals a change of the queue.
     changed: Condvar,
 }
 
-struct Queue {
+struct CtaQueue {
     /// The runner, or `None` while a thread executes a CTA with it.
     runner: Option<Box<Runner>>,
     /// The next CTA to execute.
@@ -58,7 +58,7 @@ struct Queue {
     /// The last requested CTA in program order.
     needed: Option<CtaKey>,
     /// CTAs that will be requested, for sampled launches; launches without an entry are requested completely.
-    chosen: BTreeMap<usize, Vec<Range<u32>>>,
+    selected_ctas: BTreeMap<usize, Vec<Range<u32>>>,
     /// Instruction and sector counts of each launch, once requested.
     counts: Option<Vec<LaunchCounts>>,
     /// Error of the execution and the CTA in which it occurred. It is reported when this CTA, or a later one, is requested.
@@ -69,35 +69,35 @@ struct Queue {
     stop: bool,
 }
 
-impl Stage {
+impl ExecutionStage {
     pub(super) fn new(program: &Arc<Program>, mut runner: Runner, options: WorkloadOptions) -> Self {
         let WorkloadOptions { ahead, skip_products } = options;
         if skip_products {
             runner.skip_products();
         }
-        let queue = Queue {
+        let queue = CtaQueue {
             position: runner.position(),
             runner: Some(Box::new(runner)),
             ready: BTreeMap::new(),
             requested: vec![false; program.launches.len()],
             needed: None,
-            chosen: BTreeMap::new(),
+            selected_ctas: BTreeMap::new(),
             counts: None,
             failure: None,
             panic: None,
             stop: false,
         };
         let (program, queue) = (Arc::clone(program), Mutex::new(queue));
-        let shared = Arc::new(Shared { program, ahead, skip_products, queue, changed: Condvar::new() });
+        let shared = Arc::new(StageState { program, ahead, skip_products, queue, changed: Condvar::new() });
         let worker = ahead.then(|| {
             let shared = Arc::clone(&shared);
-            thread::spawn(move || shared.work())
+            thread::spawn(move || shared.run_worker())
         });
         Self { shared, worker }
     }
 }
 
-impl Drop for Stage {
+impl Drop for ExecutionStage {
     fn drop(&mut self) {
         self.shared.lock().stop = true;
         self.shared.changed.notify_all();
@@ -107,39 +107,39 @@ impl Drop for Stage {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+impl StageState {
+    fn lock(&self) -> MutexGuard<'_, CtaQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+    fn wait_for_change<'a>(&self, queue: MutexGuard<'a, CtaQueue>) -> MutexGuard<'a, CtaQueue> {
         self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until no CTA executes and none will execute before the next request; returns the queue.
-    fn wait_idle(&self) -> MutexGuard<'_, Queue> {
+    fn wait_idle(&self) -> MutexGuard<'_, CtaQueue> {
         let mut queue = self.lock();
         while queue.runner.is_none() || self.ahead && queue.should_execute() {
-            queue = self.wait(queue);
+            queue = self.wait_for_change(queue);
         }
         queue
     }
 
     /// Runs the loop of the execution thread.
-    fn work(&self) {
+    fn run_worker(&self) {
         let mut queue = self.lock();
         while !queue.stop {
             queue = match queue.should_execute() {
-                true => self.step(queue),
-                false => self.wait(queue),
+                true => self.execute_next(queue),
+                false => self.wait_for_change(queue),
             };
         }
     }
 
     /// Executes the next CTA; the queue is unlocked meanwhile.
-    fn step<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
-        let Some(mut runner) = queue.runner.take() else { return self.wait(queue) };
-        let record = queue.records(runner.position());
+    fn execute_next<'a>(&'a self, mut queue: MutexGuard<'a, CtaQueue>) -> MutexGuard<'a, CtaQueue> {
+        let Some(mut runner) = queue.runner.take() else { return self.wait_for_change(queue) };
+        let record = queue.keeps_cta(runner.position());
         drop(queue);
         // A panic must not leave threads waiting for this CTA for ever: one of them resumes it.
         let step = catch_unwind(AssertUnwindSafe(|| runner.next(record)));
@@ -148,7 +148,7 @@ impl Shared {
         queue.runner = Some(runner);
         match step {
             Ok(Ok(Some((launch, cta, warps)))) if record => {
-                let made = CtaProgram { warps, ..empty(&self.program.launches[launch]) };
+                let made = CtaProgram { warps, ..empty_program(&self.program.launches[launch]) };
                 queue.ready.insert((launch, cta), Arc::new(made));
             }
             Ok(Ok(_)) => {}
@@ -175,13 +175,13 @@ impl Shared {
             if let Some(ready) = queue.ready.remove(&place) {
                 return Some(ready);
             }
-            if queue.failed().is_some()
+            if queue.reported_failure().is_some()
                 && let Some(panic) = queue.panic.take()
             {
                 drop(queue);
                 resume_unwind(panic);
             }
-            if queue.failed().is_some() || !queue.records(place) {
+            if queue.reported_failure().is_some() || !queue.keeps_cta(place) {
                 return None;
             }
             if queue.position > place {
@@ -189,16 +189,16 @@ impl Shared {
                 continue;
             }
             queue = match self.ahead {
-                true => self.wait(queue),
-                false => self.step(queue),
+                true => self.wait_for_change(queue),
+                false => self.execute_next(queue),
             };
         }
     }
 
     /// Restarts execution for a CTA that has executed without being kept: the workload runs again, or its launch had no request so far.
-    fn restart<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, (launch, cta): CtaKey) -> MutexGuard<'a, Queue> {
+    fn restart<'a>(&'a self, mut queue: MutexGuard<'a, CtaQueue>, (launch, cta): CtaKey) -> MutexGuard<'a, CtaQueue> {
         if queue.runner.is_none() {
-            return self.wait(queue);
+            return self.wait_for_change(queue);
         }
         queue.failure = None;
         match Runner::new(&self.program) {
@@ -222,7 +222,7 @@ impl Shared {
     }
 }
 
-impl Queue {
+impl CtaQueue {
     /// Returns true if the execution thread should execute the next CTA.
     fn should_execute(&self) -> bool {
         let (launch, cta) = self.position;
@@ -234,28 +234,30 @@ impl Queue {
             return true;
         }
         // A launch without a request may never get one, and CTAs that execute without a request for their launch are not kept.
-        self.requested[launch] && (needed.0 < launch || cta - needed.1 <= AHEAD) && self.kept(needed) < AHEAD_INSTRUCTIONS
+        self.requested[launch]
+            && (needed.0 < launch || cta - needed.1 <= MAX_CTAS_AHEAD)
+            && self.kept_instructions(needed) < MAX_INSTRUCTIONS_AHEAD
     }
 
     /// Returns the error of execution, if it occurred at or before the last requested CTA.
-    fn failed(&self) -> Option<&str> {
+    fn reported_failure(&self) -> Option<&str> {
         self.failure.as_ref().filter(|(place, _)| self.needed.is_some_and(|needed| needed >= *place)).map(|(_, what)| what.as_str())
     }
 
     /// Returns the warp instructions of the kept CTAs after CTA `needed`.
-    fn kept(&self, needed: CtaKey) -> u64 {
+    fn kept_instructions(&self, needed: CtaKey) -> u64 {
         let ahead = self.ready.range((needed.0, needed.1 + 1)..);
         ahead.flat_map(|(_, cta)| cta.warps.iter()).map(|warp| u64::from(warp.len())).sum()
     }
 
     /// Returns true if a CTA is kept for a later request.
-    fn records(&self, (launch, cta): CtaKey) -> bool {
-        let chosen = self.chosen.get(&launch).is_none_or(|ctas| ctas.iter().any(|part| part.contains(&cta)));
+    fn keeps_cta(&self, (launch, cta): CtaKey) -> bool {
+        let chosen = self.selected_ctas.get(&launch).is_none_or(|ctas| ctas.iter().any(|part| part.contains(&cta)));
         chosen && self.requested.get(launch).copied().unwrap_or(false)
     }
 }
 
-fn empty(launch: &Launch) -> CtaProgram {
+fn empty_program(launch: &BoundLaunch) -> CtaProgram {
     let warps = launch.kernel.block.count().div_ceil(32) as usize;
     CtaProgram {
         code: launch.kernel.statics.clone().unwrap_or_default(),
@@ -265,28 +267,29 @@ fn empty(launch: &Launch) -> CtaProgram {
 }
 
 /// The CTAs of one launch.
-pub(super) struct Source {
-    stage: Arc<Stage>,
+pub(super) struct LaunchSource {
+    stage: Arc<ExecutionStage>,
     launch: usize,
 }
 
-impl Source {
-    pub(super) fn new(stage: &Arc<Stage>, launch: usize) -> Self {
+impl LaunchSource {
+    pub(super) fn new(stage: &Arc<ExecutionStage>, launch: usize) -> Self {
         Self { stage: Arc::clone(stage), launch }
     }
 
-    fn launch(&self) -> &Launch {
+    fn launch(&self) -> &BoundLaunch {
         &self.stage.shared.program.launches[self.launch]
     }
 }
 
-impl CtaSource for Source {
+impl CtaSource for LaunchSource {
     fn save(&self, to: &mut Writer) {
         if !to.first_visit(&*self.stage) {
             return;
         }
         let mut queue = self.stage.shared.wait_idle();
-        let Queue { runner, position: _, ready, requested, needed, chosen: _, counts: _, failure, panic: _, stop: _ } = &mut *queue;
+        let CtaQueue { runner, position: _, ready, requested, needed, selected_ctas: _, counts: _, failure, panic: _, stop: _ } =
+            &mut *queue;
         if let Some(runner) = runner {
             runner.save(to);
         }
@@ -301,7 +304,7 @@ impl CtaSource for Source {
             return Ok(());
         }
         let mut queue = self.stage.shared.wait_idle();
-        let Queue { runner, position, ready, requested, needed, chosen: _, counts: _, failure, panic: _, stop: _ } = &mut *queue;
+        let CtaQueue { runner, position, ready, requested, needed, selected_ctas: _, counts: _, failure, panic: _, stop: _ } = &mut *queue;
         if let Some(runner) = runner {
             runner.load(from)?;
             *position = runner.position();
@@ -312,19 +315,19 @@ impl CtaSource for Source {
         failure.load(from)
     }
 
-    fn code(&self) -> Option<Code> {
+    fn code(&self) -> Option<CodeRequirements> {
         Some(self.stage.shared.program.code_of(std::slice::from_ref(self.launch())))
     }
 
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
-        self.stage.shared.take((self.launch, index.0)).unwrap_or_else(|| Arc::new(empty(self.launch())))
+        self.stage.shared.take((self.launch, index.0)).unwrap_or_else(|| Arc::new(empty_program(self.launch())))
     }
 
     fn select_ctas(&self, ctas: Option<&[Range<u32>]>) {
         let mut queue = self.stage.shared.wait_idle();
         match ctas {
-            Some(ctas) => queue.chosen.insert(self.launch, ctas.to_vec()),
-            None => queue.chosen.remove(&self.launch),
+            Some(ctas) => queue.selected_ctas.insert(self.launch, ctas.to_vec()),
+            None => queue.selected_ctas.remove(&self.launch),
         };
     }
 
@@ -333,13 +336,13 @@ impl CtaSource for Source {
     }
 
     fn failure(&self) -> Option<String> {
-        self.stage.shared.lock().failed().map(str::to_owned)
+        self.stage.shared.lock().reported_failure().map(str::to_owned)
     }
 
     fn counts(&self) -> Option<LaunchCounts> {
         let shared = &self.stage.shared;
         let mut queue = shared.lock();
-        if queue.counts.is_none() && queue.failed().is_none() {
+        if queue.counts.is_none() && queue.reported_failure().is_none() {
             match counts(&shared.program) {
                 Ok(counts) => queue.counts = Some(counts),
                 Err(error) => (queue.failure, queue.needed) = (Some(((0, 0), error.to_string())), queue.needed.max(Some((0, 0)))),
@@ -349,9 +352,9 @@ impl CtaSource for Source {
     }
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for LaunchSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source").field("launch", &self.launch).finish_non_exhaustive()
+        f.debug_struct("LaunchSource").field("launch", &self.launch).finish_non_exhaustive()
     }
 }
 
@@ -361,7 +364,7 @@ fn counts(program: &Arc<Program>) -> Result<Vec<LaunchCounts>, ProgramError> {
     while runner.next(false)?.is_some() {}
     // The first launch is counted as the user of all memory.
     let bytes: u64 = runner.memory.allocations().iter().map(|allocation| allocation.bytes.len() as u64).sum();
-    let one = |(number, (launch, tally)): (usize, (&Launch, &Tally))| {
+    let one = |(number, (launch, tally)): (usize, (&BoundLaunch, &Tally))| {
         let accesses = |place: usize| launch.kernel.access[place].is_some_and(|access| access.space != MemSpace::Shared);
         let sectors = tally.0.iter().enumerate().filter(|(place, _)| accesses(*place)).map(|(_, count)| count.parts).sum();
         let code = launch.kernel.statics.as_deref().unwrap_or_default();

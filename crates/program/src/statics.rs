@@ -6,12 +6,12 @@
 use warpshard_isa::{Generation, image};
 use warpshard_workload::{AsyncOp, Control, NO_REGISTER, OpClass, RegisterSets, StaticInst, constant_address};
 
-use super::isa::{Decoded, Op};
+use super::isa::{DecodedKernel, Op};
 use super::listing::{KernelText, TextInst};
 use super::operand::Kind;
 
 /// Returns the static instructions of a kernel.
-pub(super) fn statics(text: &KernelText, decoded: &Decoded, generation: Generation) -> Vec<StaticInst> {
+pub(super) fn statics(text: &KernelText, decoded: &DecodedKernel, generation: Generation) -> Vec<StaticInst> {
     let one = |((inst, destination), op): ((&TextInst, &Option<usize>), Op)| {
         let name = inst.mnemonic.split('.').next().unwrap_or_default();
         let known = image(name).or_else(|| generation.opcode(name));

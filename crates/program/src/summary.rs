@@ -122,7 +122,7 @@ pub(super) fn execute(program: &Arc<Program>, measure: bool, check: bool) -> Res
             expected: output.crc32,
             compared: wanted.is_some(),
             difference: wanted.and_then(|wanted| difference(buffer.element, output.tolerance, &allocation.bytes, &wanted)),
-            first: first.map(|bytes| buffer.element.show(bytes)).collect(),
+            first: first.map(|bytes| buffer.element.first_as_text(bytes)).collect(),
             bytes: allocation.bytes.clone(),
         }
     });
@@ -147,7 +147,7 @@ fn difference(element: Element, tolerance: Tolerance, bytes: &[u8], wanted: &[u8
         if mine == theirs {
             continue;
         }
-        let (mine, theirs) = (element.number(mine), element.number(theirs));
+        let (mine, theirs) = (element.first_as_number(mine), element.first_as_number(theirs));
         let far = (mine - theirs).abs();
         if far <= tolerance.absolute + tolerance.relative * theirs.abs() {
             continue;

@@ -4,12 +4,12 @@
 //! comparing the bytes. Bytes from 64 on have no effect here. Maps for convolutions (im2col) are not supported.
 
 /// Maximum number of dimensions.
-pub(super) const RANKS: usize = 5;
+pub(super) const MAX_RANK: usize = 5;
 /// Bytes of a tensor map.
-pub(super) const BYTES: usize = 128;
+pub(super) const MAP_BYTES: usize = 128;
 
 /// Element types, with the driver's numbers (CUtensorMapDataType), the numbers in a map, and the bytes.
-pub(super) const TYPES: [(&str, u8, u8, u64); 13] = [
+pub(super) const ELEMENT_TYPES: [(&str, u8, u8, u64); 13] = [
     ("u8", 0, 0, 1),
     ("u16", 1, 1, 2),
     ("u32", 2, 2, 4),
@@ -21,11 +21,11 @@ pub(super) const TYPES: [(&str, u8, u8, u64); 13] = [
     ("f64", 8, 9, 8),
     ("bf16", 9, 10, 2),
     ("f32_ftz", 10, 8, 4),
-    ("tf32", 11, TF32 | 7, 4),
-    ("tf32_ftz", 12, TF32 | 8, 4),
+    ("tf32", 11, TF32_FLAG | 7, 4),
+    ("tf32_ftz", 12, TF32_FLAG | 8, 4),
 ];
 /// Flag of the types that have a separate bit in a map.
-const TF32: u8 = 0x80;
+const TF32_FLAG: u8 = 0x80;
 
 /// Maximum extent of a box and maximum step in each dimension.
 const MAX_BOX: i64 = 256;
@@ -58,16 +58,16 @@ pub(super) type MapError = (&'static str, &'static str, String, String);
 pub(super) struct TensorMap {
     pub(super) address: u64,
     pub(super) rank: usize,
-    /// Index of the element type in [`TYPES`].
+    /// Index of the element type in [`ELEMENT_TYPES`].
     pub(super) kind: usize,
     /// Elements of each dimension, the fastest dimension first.
-    pub(super) sizes: [u64; RANKS],
+    pub(super) sizes: [u64; MAX_RANK],
     /// Bytes between elements in the dimensions after the first.
-    pub(super) strides: [u64; RANKS - 1],
+    pub(super) strides: [u64; MAX_RANK - 1],
     /// Elements of the box in each dimension.
-    pub(super) extents: [u32; RANKS],
+    pub(super) extents: [u32; MAX_RANK],
     /// Step in each dimension: one element per step is copied.
-    pub(super) steps: [u32; RANKS],
+    pub(super) steps: [u32; MAX_RANK],
     /// Bytes of a row within which 16-byte pieces are swizzled; 16 without swizzling.
     pub(super) swizzle: u64,
     /// Interleaving: 0 for none, 1 and 2 for tensors in slices of 16 and 32 bytes.
@@ -80,13 +80,13 @@ impl TensorMap {
     /// Returns the map of a tensor at an address, from which the array has `room` bytes.
     pub(super) fn of(asked: &TensorShape, address: u64, room: i64) -> Result<Self, MapError> {
         let bad = |key, what, found: String, expected: &str| Err((key, what, found, expected.to_owned()));
-        let Some(kind) = TYPES.iter().position(|(known, ..)| *known == asked.kind) else {
-            let known: Vec<&str> = TYPES.iter().map(|(known, ..)| *known).collect();
+        let Some(kind) = ELEMENT_TYPES.iter().position(|(known, ..)| *known == asked.kind) else {
+            let known: Vec<&str> = ELEMENT_TYPES.iter().map(|(known, ..)| *known).collect();
             return bad("type", "a tensor map has no such type", asked.kind.clone(), &known.join(", "));
         };
-        let size = TYPES[kind].3 as i64;
+        let size = ELEMENT_TYPES[kind].3 as i64;
         let rank = asked.sizes.len();
-        if !(1..=RANKS).contains(&rank) || asked.extents.len() != rank {
+        if !(1..=MAX_RANK).contains(&rank) || asked.extents.len() != rank {
             let found = format!("{rank} and {}", asked.extents.len());
             return bad("box", "it has another number of dimensions than the tensor", found, "1 to 5");
         }
@@ -145,10 +145,10 @@ impl TensorMap {
             *out = word(place)?;
         }
         let facts = words[2];
-        let code = (facts >> 7 & 15) as u8 | if facts >> 16 & 1 != 0 { TF32 } else { 0 };
-        let kind = TYPES.iter().position(|(_, _, known, _)| *known == code)?;
+        let code = (facts >> 7 & 15) as u8 | if facts >> 16 & 1 != 0 { TF32_FLAG } else { 0 };
+        let kind = ELEMENT_TYPES.iter().position(|(_, _, known, _)| *known == code)?;
         let rank = (facts >> 4 & 7) as usize + 1;
-        if rank > RANKS {
+        if rank > MAX_RANK {
             return None;
         }
         let stride = |place: usize| 16 * (u64::from(words[3 + place]) | u64::from(words[7] >> (4 * place) & 15) << 32);
@@ -172,41 +172,41 @@ impl TensorMap {
     }
 
     /// Encodes a map; the bytes from 64 on are zeros.
-    pub(super) fn encode(&self) -> [u8; BYTES] {
-        let (_, _, code, _) = TYPES[self.kind];
+    pub(super) fn encode(&self) -> [u8; MAP_BYTES] {
+        let (_, _, code, _) = ELEMENT_TYPES[self.kind];
         let swizzle = self.swizzle.trailing_zeros() - 4;
-        let mut words = [0_u32; BYTES / 4];
+        let mut words = [0_u32; MAP_BYTES / 4];
         (words[0], words[1]) = (self.address as u32, (self.address >> 32) as u32);
         words[2] = (self.rank as u32 - 1) << 4
             | u32::from(code & 15) << 7
             | u32::from(self.interleave) << 11
             | swizzle << 13
             | u32::from(self.fills_nan) << 15
-            | u32::from(code & TF32 != 0) << 16;
+            | u32::from(code & TF32_FLAG != 0) << 16;
         for (place, stride) in self.strides.iter().enumerate() {
             words[3 + place] = (stride / 16) as u32;
             words[7] |= (((stride / 16) >> 32) as u32 & 15) << (4 * place);
         }
-        for place in 0..RANKS {
+        for place in 0..MAX_RANK {
             words[8 + place] = (self.sizes[place] - 1) as u32;
             words[13] |= (self.steps[place] - 1) << (3 * place);
         }
         words[13] |= (self.extents[0] - 1) << 24;
-        for place in 1..RANKS {
+        for place in 1..MAX_RANK {
             words[14] |= (self.extents[place] - 1) << (8 * (place - 1));
         }
-        let mut bytes = [0; BYTES];
+        let mut bytes = [0; MAP_BYTES];
         bytes.chunks_exact_mut(4).zip(words).for_each(|(four, word)| four.copy_from_slice(&word.to_le_bytes()));
         bytes
     }
 
     /// Returns the bytes per element.
     pub(super) fn size(&self) -> u64 {
-        TYPES[self.kind].3
+        ELEMENT_TYPES[self.kind].3
     }
 
     /// Returns the number of elements that a copy moves in each dimension.
-    pub(super) fn counts(&self) -> [u64; RANKS] {
+    pub(super) fn counts(&self) -> [u64; MAX_RANK] {
         std::array::from_fn(|place| match place < self.rank {
             true => u64::from(self.extents[place].div_ceil(self.steps[place])),
             false => 1,
@@ -235,7 +235,7 @@ mod tests {
             let list = |text: &str| text.split(',').filter(|part| !part.is_empty()).map(|part| part.parse().unwrap()).collect::<Vec<u64>>();
             let [sizes, strides, extents, steps] = [(); 4].map(|()| list(next()));
             let map = TensorMap::decode(&bytes).unwrap();
-            assert_eq!((TYPES[map.kind].1, map.rank, map.address), (kind, rank, address), "{line}");
+            assert_eq!((ELEMENT_TYPES[map.kind].1, map.rank, map.address), (kind, rank, address), "{line}");
             assert_eq!((map.interleave, map.swizzle, map.fills_nan), (interleave, 16 << swizzle, fill == 1), "{line}");
             assert_eq!((&map.sizes[..rank], &map.strides[..rank - 1]), (&sizes[..], &strides[..]), "{line}");
             let wide = |values: &[u32]| values.iter().map(|value| u64::from(*value)).collect::<Vec<u64>>();

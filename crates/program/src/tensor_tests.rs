@@ -8,7 +8,7 @@ use warpshard_base::Rng;
 
 use super::Program;
 
-fn data() -> std::path::PathBuf {
+fn data_folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("tests/data/programs")
 }
 
@@ -28,7 +28,7 @@ pub(super) fn launch(
     arguments: &[&str],
     outputs: &[&str],
 ) -> Arc<Program> {
-    let listing = data().join(format!("{source}.sm_{arch}.sass"));
+    let listing = data_folder().join(format!("{source}.sm_{arch}.sass"));
     let mut text = format!("modules = {{ sm_{arch} = {:?} }}\n[buffers]\n", listing.display().to_string());
     for (number, (kind, count, values)) in buffers.iter().enumerate() {
         text += &format!("b{number} = {{ type = \"{kind}\", count = {count}, contents = {{ values = {values:?} }} }}\n");
@@ -42,7 +42,7 @@ pub(super) fn launch(
 }
 
 /// Returns the 16-bit floating-point representation of an integer from -8 to 8.
-fn sixteen(value: i64, fraction: u32, bias: i64) -> i64 {
+fn sixteen_bit_float(value: i64, fraction: u32, bias: i64) -> i64 {
     if value == 0 {
         return 0;
     }
@@ -52,11 +52,11 @@ fn sixteen(value: i64, fraction: u32, bias: i64) -> i64 {
 }
 
 /// Number of matrix pairs that each kernel multiplies.
-pub(super) const PAIRS: u64 = 20;
+pub(super) const MATRIX_PAIRS: u64 = 20;
 
 /// Checks twice the products of matrices of small integers with `kernel`, whose name contains the types, the sizes and the layouts.
 fn check(arch: u32, kernel: &str) {
-    (0..PAIRS).for_each(|pair| check_pair(arch, kernel, pair));
+    (0..MATRIX_PAIRS).for_each(|pair| check_pair(arch, kernel, pair));
 }
 
 fn check_pair(arch: u32, kernel: &str, pair: u64) {
@@ -73,8 +73,8 @@ fn check_pair(arch: u32, kernel: &str, pair: u64) {
         ("u32", _) => ("u8", &|value| value),
         ("tf", _) => ("f32", &|value| value),
         ("f64", _) => ("f64", &|value| value),
-        ("bf", _) => ("u16", &|value| sixteen(value, 7, 127)),
-        _ => ("u16", &|value| sixteen(value, 10, 15)),
+        ("bf", _) => ("u16", &|value| sixteen_bit_float(value, 7, 127)),
+        _ => ("u16", &|value| sixteen_bit_float(value, 10, 15)),
     };
     let output = match parts[0] {
         "s32" | "u32" => "i32",
@@ -125,7 +125,7 @@ fn products_of_matrices_are_those_of_the_host_in_every_layout() {
 
 /// Returns the bits of a random double. A `hard` one is adversarial: its exponent differs greatly from others, or it is subnormal, infinite
 /// or NaN.
-fn double(random: &mut Rng, hard: bool) -> u64 {
+fn random_double(random: &mut Rng, hard: bool) -> u64 {
     let (sign, fraction) = (random.below(2) << 63, random.below(1 << 52));
     if !hard {
         return sign | (1019 + random.below(9)) << 52 | fraction;
@@ -149,11 +149,11 @@ fn products_of_bytes_and_doubles_are_those_of_any_numbers() {
     for (arch, kernel, m, k) in
         [(75, "s32_16_16_16_rc", 16, 16), (80, "s32_16_16_16_rc", 16, 16), (80, "u32_16_16_16_rr", 16, 16), (80, "f64_8_8_4_rr", 8, 4)]
     {
-        let pairs = if at_length { 1_000_000_u64.div_ceil((m * m) as u64) } else { PAIRS };
+        let pairs = if at_length { 1_000_000_u64.div_ceil((m * m) as u64) } else { MATRIX_PAIRS };
         for pair in 0..pairs {
             let mut random = Rng::keyed(pair, &[u64::from(arch), m as u64]);
             let doubles = kernel.starts_with("f64");
-            let mut number = || if doubles { double(&mut random, pair % 2 == 1) } else { random.below(256) };
+            let mut number = || if doubles { random_double(&mut random, pair % 2 == 1) } else { random.below(256) };
             let (a, b): (Vec<u64>, Vec<u64>) = ((0..m * k).map(|_| number()).collect(), (0..k * m).map(|_| number()).collect());
             // Doubles are given as 32-bit words because numbers of a launch file have 53 bits.
             let (input, output, words) = if doubles { ("u32", "f64", 2) } else { ("u8", "i32", 1) };

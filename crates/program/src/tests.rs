@@ -20,21 +20,21 @@ fn load(name: &str, arch: u32, settings: &[(&str, &str)]) -> Arc<Program> {
 }
 
 /// Returns the contents of the buffer `name` of a program before its first launch.
-fn before<T>(program: &Program, name: &str, read: impl Fn(&[u8]) -> T) -> Vec<T> {
+fn input_values<T>(program: &Program, name: &str, read: impl Fn(&[u8]) -> T) -> Vec<T> {
     let memory = program.memory().unwrap();
     let place = program.buffers.iter().position(|buffer| buffer.name == name).unwrap();
     memory.allocations()[place].bytes.chunks_exact(program.buffers[place].element.bytes()).map(read).collect()
 }
 
-fn after<T>(execution: &Execution, read: impl Fn(&[u8]) -> T, size: usize) -> Vec<T> {
+fn output_values<T>(execution: &Execution, read: impl Fn(&[u8]) -> T, size: usize) -> Vec<T> {
     execution.outputs[0].bytes.chunks_exact(size).map(read).collect()
 }
 
-fn single(bytes: &[u8]) -> f32 {
+fn f32_from_bytes(bytes: &[u8]) -> f32 {
     f32::from_le_bytes(bytes.try_into().unwrap())
 }
 
-fn word(bytes: &[u8]) -> u32 {
+fn u32_from_bytes(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(bytes.try_into().unwrap())
 }
 
@@ -44,7 +44,7 @@ const ARCHS: [u32; 2] = [70, 80];
 fn vecadd_adds() {
     for arch in ARCHS {
         let done = load("vecadd", arch, &[("n", "5000")]).execute(false).unwrap();
-        let got = after(&done, |bytes| f64::from_le_bytes(bytes.try_into().unwrap()), 8);
+        let got = output_values(&done, |bytes| f64::from_le_bytes(bytes.try_into().unwrap()), 8);
         assert!(got.iter().enumerate().all(|(i, value)| *value == 3.0 * i as f64 + 1.0), "sm_{arch}");
     }
 }
@@ -53,8 +53,8 @@ fn vecadd_adds() {
 fn saxpy_is_fused_and_rounded_once() {
     for arch in ARCHS {
         let program = load("saxpy", arch, &[]);
-        let (x, y) = (before(&program, "x", single), before(&program, "y", single));
-        let got = after(&program.execute(false).unwrap(), single, 4);
+        let (x, y) = (input_values(&program, "x", f32_from_bytes), input_values(&program, "y", f32_from_bytes));
+        let got = output_values(&program.execute(false).unwrap(), f32_from_bytes, 4);
         assert!((0..x.len()).all(|i| got[i].to_bits() == x[i].mul_add(2.5, y[i]).to_bits()), "sm_{arch}");
     }
 }
@@ -64,8 +64,8 @@ fn the_reduction_sums_all_elements() {
     for arch in ARCHS {
         for n in ["1", "31", "1000", "100000"] {
             let program = load("reduction", arch, &[("n", n)]);
-            let expected: u32 = before(&program, "in", word).into_iter().sum();
-            assert_eq!(after(&program.execute(false).unwrap(), word, 4), [expected], "sm_{arch}, n = {n}");
+            let expected: u32 = input_values(&program, "in", u32_from_bytes).into_iter().sum();
+            assert_eq!(output_values(&program.execute(false).unwrap(), u32_from_bytes, 4), [expected], "sm_{arch}, n = {n}");
         }
     }
 }
@@ -74,8 +74,8 @@ fn the_reduction_sums_all_elements() {
 fn the_matrix_product_has_the_hosts_bits() {
     for arch in ARCHS {
         let program = load("sgemm", arch, &[("n", "64")]);
-        let (a, b) = (before(&program, "a", single), before(&program, "b", single));
-        let got = after(&program.execute(false).unwrap(), single, 4);
+        let (a, b) = (input_values(&program, "a", f32_from_bytes), input_values(&program, "b", f32_from_bytes));
+        let got = output_values(&program.execute(false).unwrap(), f32_from_bytes, 4);
         for row in 0..64 {
             for column in 0..64 {
                 let expected = (0..64).fold(0.0_f32, |sum, k| a[row * 64 + k].mul_add(b[k * 64 + column], sum));
@@ -90,7 +90,7 @@ fn the_transpose_mirrors_a_matrix_of_any_shape() {
     for arch in ARCHS {
         for (width, height) in [(200, 120), (1, 77), (33, 32)] {
             let program = load("transpose", arch, &[("width", &width.to_string()), ("height", &height.to_string())]);
-            let got = after(&program.execute(false).unwrap(), single, 4);
+            let got = output_values(&program.execute(false).unwrap(), f32_from_bytes, 4);
             assert!((0..width * height).all(|i| got[i] == (i % height * width + i / height) as f32), "sm_{arch}, {width} x {height}");
         }
     }
@@ -100,9 +100,9 @@ fn the_transpose_mirrors_a_matrix_of_any_shape() {
 fn the_scan_gives_the_sum_of_all_before() {
     for arch in ARCHS {
         let program = load("scan", arch, &[("n", "3001")]);
-        let got = after(&program.execute(false).unwrap(), word, 4);
+        let got = output_values(&program.execute(false).unwrap(), u32_from_bytes, 4);
         let mut sum = 0;
-        for (i, value) in before(&program, "in", word).into_iter().enumerate() {
+        for (i, value) in input_values(&program, "in", u32_from_bytes).into_iter().enumerate() {
             assert_eq!(got[i], sum, "sm_{arch}, element {i}");
             sum += value;
         }
@@ -129,7 +129,7 @@ fn the_search_gives_every_vertex_its_distance() {
         frontier = next;
     }
     for arch in ARCHS {
-        let got = after(&load("bfs", arch, &[]).execute(false).unwrap(), |bytes| word(bytes) as i32, 4);
+        let got = output_values(&load("bfs", arch, &[]).execute(false).unwrap(), |bytes| u32_from_bytes(bytes) as i32, 4);
         assert_eq!(got, levels, "sm_{arch}");
     }
 }
@@ -176,7 +176,7 @@ fn workloads_run_again_and_accept_requests_in_any_order() {
     let program = load("scan", 70, &[("n", "3000")]);
     let expected = streams(&program);
     assert_eq!(streams(&program), expected);
-    for workload in [program.workload().unwrap(), ahead(&program)] {
+    for workload in [program.workload().unwrap(), workload_ahead(&program)] {
         let kernel = &workload.kernels[2];
         for cta in (0..kernel.info.ctas()).rev() {
             assert!(!kernel.source.cta(CtaIndex(cta)).warps[0].is_empty(), "CTA {cta}");
@@ -185,12 +185,12 @@ fn workloads_run_again_and_accept_requests_in_any_order() {
 }
 
 /// Returns the workload of a program with an execution thread.
-fn ahead(program: &Arc<Program>) -> Workload {
+fn workload_ahead(program: &Arc<Program>) -> Workload {
     program.workload_with(WorkloadOptions { ahead: true, ..WorkloadOptions::default() }).unwrap()
 }
 
 /// Requests all CTAs of `kernels` in order, divided among threads; returns the first stream of each CTA.
-fn asked(workload: &Workload, kernels: &[usize], threads: usize) -> Vec<WarpStream> {
+fn requested_streams(workload: &Workload, kernels: &[usize], threads: usize) -> Vec<WarpStream> {
     let all: Vec<(usize, u32)> =
         kernels.iter().flat_map(|kernel| (0..workload.kernels[*kernel].info.ctas()).map(|cta| (*kernel, cta))).collect();
     let one = |(kernel, cta): &(usize, u32)| workload.kernels[*kernel].source.cta(CtaIndex(*cta)).warps[0].clone();
@@ -209,15 +209,15 @@ fn execution_ahead_gives_the_same_streams() {
     let launches: Vec<usize> = (0..program.workload().unwrap().kernels.len()).collect();
     // The cases are all launches, all without the second one, and the first launch after the last.
     for kernels in [&launches[..], &[0, 2], &[2, 0]] {
-        let expected = asked(&program.workload().unwrap(), kernels, 1);
+        let expected = requested_streams(&program.workload().unwrap(), kernels, 1);
         assert!(
             expected.iter().all(|stream| !stream.is_empty()),
             "{kernels:?} {:?}",
             expected.iter().enumerate().filter(|(_, s)| s.is_empty()).map(|(at, _)| at).collect::<Vec<_>>()
         );
         for threads in [1, 3] {
-            let workload = ahead(&program);
-            assert_eq!(asked(&workload, kernels, threads), expected, "{kernels:?}, {threads} threads");
+            let workload = workload_ahead(&program);
+            assert_eq!(requested_streams(&workload, kernels, threads), expected, "{kernels:?}, {threads} threads");
         }
     }
 }
@@ -225,12 +225,12 @@ fn execution_ahead_gives_the_same_streams() {
 #[test]
 fn runs_resume_from_checkpoints_with_and_without_execution_thread() {
     let program = load("scan", 70, &[("n", "200000")]);
-    let expected = asked(&program.workload().unwrap(), &[0], 1);
+    let expected = requested_streams(&program.workload().unwrap(), &[0], 1);
     let first = |workload: &Workload, ctas: std::ops::Range<u32>| -> Vec<WarpStream> {
         ctas.map(|cta| workload.kernels[0].source.cta(CtaIndex(cta)).warps[0].clone()).collect()
     };
     for (before, after) in [(false, true), (true, false), (true, true)] {
-        let made = |is_ahead: bool| if is_ahead { ahead(&program) } else { program.workload().unwrap() };
+        let made = |is_ahead: bool| if is_ahead { workload_ahead(&program) } else { program.workload().unwrap() };
         let saved = || {
             let workload = made(before);
             first(&workload, 0..40);
@@ -260,7 +260,7 @@ fn errors_ahead_are_reported_only_when_requested() {
         "EXIT",
     ];
     let program = program_of(&code, "grid = [9]\n").unwrap();
-    let workload = ahead(&program);
+    let workload = workload_ahead(&program);
     let source = &workload.kernels[0].source;
     assert!(!source.cta(CtaIndex(0)).warps[0].is_empty());
     // Saving a checkpoint waits until the execution thread pauses.
@@ -299,11 +299,14 @@ fn error_of(code: &[&str]) -> String {
 
 #[test]
 fn errors_state_problem_and_location() {
-    const BASE: &str = "MOV R2, c[0x0][0x160]";
-    const HIGH: &str = "MOV R3, c[0x0][0x164]";
+    const LOAD_ADDRESS_LOW: &str = "MOV R2, c[0x0][0x160]";
+    const LOAD_ADDRESS_HIGH: &str = "MOV R3, c[0x0][0x164]";
     for (code, words) in [
-        (vec![BASE, HIGH, "LDG.E.SYS R4, [R2+0x100]", "EXIT"], vec!["outside of every buffer", "`data`", "byte 256", "0x0020", "thread 0"]),
-        (vec![BASE, HIGH, "STG.E.64.SYS [R2+0x4], R4", "EXIT"], vec!["8 bytes", "multiple of 8"]),
+        (
+            vec![LOAD_ADDRESS_LOW, LOAD_ADDRESS_HIGH, "LDG.E.SYS R4, [R2+0x100]", "EXIT"],
+            vec!["outside of every buffer", "`data`", "byte 256", "0x0020", "thread 0"],
+        ),
+        (vec![LOAD_ADDRESS_LOW, LOAD_ADDRESS_HIGH, "STG.E.64.SYS [R2+0x4], R4", "EXIT"], vec!["8 bytes", "multiple of 8"]),
         (vec!["MOV R2, 0x100", "STS [R2], R2", "EXIT"], vec!["shared memory", "256 bytes", "kernel test"]),
         (vec!["BRA ->0x0", "EXIT"], vec!["executed 100000 instructions"]),
         (
@@ -664,7 +667,7 @@ fn streams_do_not_depend_on_skipped_products() {
     for (name, arch) in [("tensor/wgmma_gemm", 90), ("tensor/wgmma_gemm_pairs", 90), ("tensor/hgemm", 80)] {
         let program = load(name, arch, &[]);
         let without = skipping(&program).unwrap_or_else(|error| panic!("{error}"));
-        assert!(asked(&program.workload().unwrap(), &[0], 1) == asked(&without, &[0], 1), "{name}");
+        assert!(requested_streams(&program.workload().unwrap(), &[0], 1) == requested_streams(&without, &[0], 1), "{name}");
     }
     // This kernel divides by a sum of products, and a division branches for very small and very large numbers.
     let error = skipping(&load("tensor/wgmma_attention", 90, &[])).unwrap_err().to_string();

@@ -11,9 +11,9 @@ use super::consistency;
 use super::error::{ProgramError, listed};
 
 /// Maximum bytes of a kernel's metadata file.
-const MAX_TEXT: u64 = 1 << 24;
+const MAX_METADATA_BYTES: u64 = 1 << 24;
 /// Limit of instructions per warp in generated launch files.
-const LIMIT: u64 = 1_000_000_000;
+const INSTRUCTION_LIMIT: u64 = 1_000_000_000;
 /// Number of dimensions of a grid or block.
 const DIMENSIONS: usize = 3;
 
@@ -65,7 +65,7 @@ enum Argument {
 }
 
 /// Element types by Triton's and PyTorch's names, with the launch file's name and the bytes.
-const TYPES: [(&str, &str, u64); 16] = [
+const ELEMENT_TYPES: [(&str, &str, u64); 16] = [
     ("bfloat16", "bf16", 2),
     ("bf16", "bf16", 2),
     ("float16", "f16", 2),
@@ -139,10 +139,10 @@ pub fn triton_launch_file(meta: &Path, listing: &Path) -> Result<String, Program
             Argument::Descriptor { descriptor, strides, r#type } => (descriptor, Some(strides), r#type),
         };
         let own = kind.rsplit('.').next().unwrap_or_default();
-        let Some((_, element, bytes)) = TYPES.iter().find(|(known, ..)| *known == own) else {
+        let Some((_, element, bytes)) = ELEMENT_TYPES.iter().find(|(known, ..)| *known == own) else {
             return Err(bad(format!("`{name}` is of an unknown type"))
                 .found(kind)
-                .expected(listed(TYPES.iter().map(|(known, ..)| *known))));
+                .expected(listed(ELEMENT_TYPES.iter().map(|(known, ..)| *known))));
         };
         if strides.is_some_and(|strides| strides.len() != sizes.len()) {
             return Err(bad(format!("`{name}` has different numbers of strides and sizes")));
@@ -212,7 +212,7 @@ pub fn triton_launch_file(meta: &Path, listing: &Path) -> Result<String, Program
     let cooperative = if facts.metadata.launch_cooperative_grid { "cooperative = true\n" } else { "" };
     let tensors = if maps.is_empty() { String::new() } else { format!("\n[tensors]\n{maps}") };
     Ok(format!(
-        "{HEAD}{}\nname = \"{}\"\nmodules = {{ sm_{} = \"{}\" }}\nlimit = {LIMIT}\n\n[buffers]\n{buffers}{tensors}\n[[launches]]\nkernel = \"{}\"\ngrid = {grid:?}\n\
+        "{GENERATED_BY}{}\nname = \"{}\"\nmodules = {{ sm_{} = \"{}\" }}\nlimit = {INSTRUCTION_LIMIT}\n\n[buffers]\n{buffers}{tensors}\n[[launches]]\nkernel = \"{}\"\ngrid = {grid:?}\n\
          block = {:?}\n{cluster}{cooperative}shared = {}\narguments = [{}]\n\n[[outputs]]\nbuffer = \"{}\"\nshow = 4\n",
         file(meta),
         meta.file_stem().unwrap_or_default().to_string_lossy(),
@@ -227,16 +227,16 @@ pub fn triton_launch_file(meta: &Path, listing: &Path) -> Result<String, Program
 }
 
 /// First words of a generated launch file.
-const HEAD: &str = "# Made by warpshard of ";
+const GENERATED_BY: &str = "# Made by warpshard of ";
 
 /// Returns true if [`triton_launch_file`] generated a launch file.
 pub fn is_triton_launch_file(text: &str) -> bool {
-    text.starts_with(HEAD)
+    text.starts_with(GENERATED_BY)
 }
 
 fn read(path: &Path) -> Result<Meta, ProgramError> {
     let unreadable = |found: String| ProgramError::new(path, 0, "the kernel's metadata file cannot be read").found(found);
-    let bytes = input::read(path, MAX_TEXT).map_err(|error| unreadable(error.to_string()))?;
+    let bytes = input::read(path, MAX_METADATA_BYTES).map_err(|error| unreadable(error.to_string()))?;
     serde_json::from_slice(&bytes).map_err(|error| {
         let line = u32::try_from(error.line()).unwrap_or_default();
         ProgramError::new(path, line, "the file does not describe the launch of the kernel")
@@ -249,18 +249,18 @@ fn read(path: &Path) -> Result<Meta, ProgramError> {
 mod tests {
     use super::*;
 
-    const LISTING: &str = "warpshard listing 1\narch sm_90\n\nkernel add\nregisters 8\nshared 0\nlocal 0\nbarriers 0\nparameters 0x210 32 0:8 8:4 12:4 16:8 24:8\n\
+    const ADD_LISTING: &str = "warpshard listing 1\narch sm_90\n\nkernel add\nregisters 8\nshared 0\nlocal 0\nbarriers 0\nparameters 0x210 32 0:8 8:4 12:4 16:8 24:8\n\
          code\n0000: EXIT ; 000000000000794d 000fea0003800000\nend\n";
 
-    fn made(meta: &str) -> Result<String, String> {
+    fn generated_launch_file(meta: &str) -> Result<String, String> {
         let folder = tempfile::tempdir().unwrap();
         let (json, listing) = (folder.path().join("add.json"), folder.path().join("add.sass"));
         std::fs::write(&json, meta).unwrap();
-        std::fs::write(&listing, LISTING).unwrap();
+        std::fs::write(&listing, ADD_LISTING).unwrap();
         triton_launch_file(&json, &listing).map_err(|error| error.to_string().replace(&folder.path().display().to_string(), ""))
     }
 
-    fn meta(arguments: &str) -> String {
+    fn metadata_text(arguments: &str) -> String {
         format!(
             r#"{{"grid": [4, 1, 1], "block": [128, 1, 1], "arguments": {arguments}, "metadata": {{"arch": "sm90", "shared": 64, "more": []}}}}"#
         )
@@ -268,8 +268,10 @@ mod tests {
 
     #[test]
     fn a_launch_file_has_what_the_json_says() {
-        let text =
-            made(&meta(r#"[["x", {"tensor": [4, 8], "stride": [16, 1], "type": "torch.bfloat16"}], ["n", 32], ["eps", 1e-5]]"#)).unwrap();
+        let text = generated_launch_file(&metadata_text(
+            r#"[["x", {"tensor": [4, 8], "stride": [16, 1], "type": "torch.bfloat16"}], ["n", 32], ["eps", 1e-5]]"#,
+        ))
+        .unwrap();
         assert!(is_triton_launch_file(&text));
         for part in ["x = { type = \"bf16\", count = 56", "grid = [4, 1, 1]", "shared = 64", "arguments = [\"&x\", 32, 1e-5, 0, 0]"] {
             assert!(text.contains(part), "{part} in {text}");
@@ -285,7 +287,7 @@ mod tests {
             (r#"[["x", {"tensor": [4], "type": "torch.int32"}]]"#, "the arguments do not match kernel `add`"),
             (r#"[["x", {"tensor": "many"}]]"#, "does not describe the launch of the kernel"),
         ] {
-            let error = made(&meta(arguments)).unwrap_err();
+            let error = generated_launch_file(&metadata_text(arguments)).unwrap_err();
             assert!(error.contains(wanted) && error.contains("add.json"), "{wanted}: {error}");
         }
     }

@@ -13,25 +13,25 @@ use std::sync::Arc;
 
 use super::error::ProgramError;
 use super::isa::{
-    Amount, Bulk, Element, Group, GroupProduct, Inst, Mbarrier, Number, Op, PREDICATE_SINK, PredicateSource, Rows, Space, Tensor,
+    Amount, Bulk, Element, ExecutorGroup, GroupProduct, Inst, Mbarrier, Number, Op, PREDICATE_SINK, PredicateSource, Rows, Space, Tensor,
 };
-use super::{Launch, Program};
+use super::{BoundLaunch, Program};
 
 /// Maximum register rows: 256 registers, the zero and sink rows, and the uniform registers.
 const MAX_ROWS: usize = 384;
 
 /// Consecutive register rows: the first row and their number.
-type Span = (u16, u16);
+type RowSpan = (u16, u16);
 
 /// The tainted memory spaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Spaces {
+struct TaintedSpaces {
     global: bool,
     shared: bool,
     local: bool,
 }
 
-impl Spaces {
+impl TaintedSpaces {
     fn of(self, space: Space) -> bool {
         match space {
             Space::Global => self.global,
@@ -56,17 +56,17 @@ struct TaintState {
 }
 
 impl TaintState {
-    fn any(&self, (first, count): Span) -> bool {
+    fn is_tainted(&self, (first, count): RowSpan) -> bool {
         (first..first + count).map(usize::from).any(|row| row < MAX_ROWS && self.rows[row / 64] >> (row % 64) & 1 != 0)
     }
 
-    fn set(&mut self, (first, count): Span, unknown: bool) {
+    fn set_taint(&mut self, (first, count): RowSpan, unknown: bool) {
         for row in (first..first + count).map(usize::from).filter(|row| *row < MAX_ROWS) {
             self.rows[row / 64] = self.rows[row / 64] & !(1 << (row % 64)) | u64::from(unknown) << (row % 64);
         }
     }
 
-    fn holds(&self, predicate: PredicateSource) -> bool {
+    fn is_predicate_tainted(&self, predicate: PredicateSource) -> bool {
         self.predicates >> predicate.index & 1 != 0
     }
 
@@ -81,13 +81,13 @@ impl TaintState {
 
 /// The registers, predicates and memory that an instruction reads and writes.
 #[derive(Debug, Default)]
-pub(super) struct Uses {
+pub(super) struct InstructionUses {
     /// Registers of the results.
-    pub(super) results: Vec<Span>,
+    pub(super) results: Vec<RowSpan>,
     /// Registers that affect only the results.
-    pub(super) data: Vec<Span>,
+    pub(super) data: Vec<RowSpan>,
     /// Registers that determine control flow, addresses or synchronisation.
-    pub(super) steering: Vec<Span>,
+    pub(super) steering: Vec<RowSpan>,
     /// True if guard and conditions also determine control flow, addresses or synchronisation.
     pub(super) steers: bool,
     reads: Option<Space>,
@@ -100,20 +100,24 @@ pub(super) struct Uses {
 
 /// Returns the registers, predicates and memory that an instruction reads and writes. The match is exhaustive, so that every new operation
 /// must be added.
-pub(super) fn uses(inst: &Inst) -> Uses {
+pub(super) fn uses(inst: &Inst) -> InstructionUses {
     let source = |place: usize, count: u16| (inst.src[place].row, count);
     let sources = |counts: [u16; 3]| (0..3).map(|place| source(place, counts[place])).collect::<Vec<_>>();
-    let data = |result: u16, counts: [u16; 3]| Uses { results: vec![(inst.dst, result)], data: sources(counts), ..Uses::default() };
-    let steers = |counts: [u16; 3]| Uses { steering: sources(counts), steers: true, ..Uses::default() };
+    let data = |result: u16, counts: [u16; 3]| InstructionUses {
+        results: vec![(inst.dst, result)],
+        data: sources(counts),
+        ..InstructionUses::default()
+    };
+    let steers = |counts: [u16; 3]| InstructionUses { steering: sources(counts), steers: true, ..InstructionUses::default() };
     let address = [(inst.address.row, 1 + u16::from(inst.address.wide)), (inst.address.uniform, 1 + u16::from(inst.address.uniform_wide))];
-    let access = |results: Vec<Span>, data: Vec<Span>, reads: Option<Space>, writes: Option<Space>| Uses {
+    let access = |results: Vec<RowSpan>, data: Vec<RowSpan>, reads: Option<Space>, writes: Option<Space>| InstructionUses {
         results,
         data,
         steering: address.to_vec(),
         steers: true,
         reads,
         writes,
-        ..Uses::default()
+        ..InstructionUses::default()
     };
     let double = |number: Number| if matches!(number, Number::Integer(8, _) | Number::Float(8)) { 2 } else { 1 };
     match inst.op {
@@ -167,8 +171,8 @@ pub(super) fn uses(inst: &Inst) -> Uses {
         | Op::Shuffle(_)
         | Op::Reduce { .. }
         | Op::TransposeMatrix => data(1, [1; 3]),
-        Op::PredicatesToRegister { .. } => Uses { all_predicates: [true, false], ..data(1, [1; 3]) },
-        Op::RegisterToPredicates => Uses { all_predicates: [false, true], ..data(1, [1; 3]) },
+        Op::PredicatesToRegister { .. } => InstructionUses { all_predicates: [true, false], ..data(1, [1; 3]) },
+        Op::RegisterToPredicates => InstructionUses { all_predicates: [false, true], ..data(1, [1; 3]) },
         Op::MovPair => data(2, [2, 1, 1]),
         Op::AddPairs => data(2, [2; 3]),
         // The form with carry-out adds a 64-bit third operand.
@@ -183,11 +187,11 @@ pub(super) fn uses(inst: &Inst) -> Uses {
         Op::Match { wide, .. } => data(1, [1 + u16::from(wide), 1, 1]),
         Op::Special(_, wide) => data(1 + u16::from(wide), [0; 3]),
         Op::LoadPlace => data(2, [0; 3]),
-        Op::Elect => Uses { steers: true, ..data(1, [0; 3]) },
-        Op::Tensor(tensor) => Uses { product: true, ..data(sums(tensor), fragments(tensor)) },
-        Op::Quad { .. } => Uses { product: true, ..data(2, [2; 3]) },
-        Op::GroupProduct(product) => of_group(inst, product),
-        Op::Image(_) => of_image(inst),
+        Op::Elect => InstructionUses { steers: true, ..data(1, [0; 3]) },
+        Op::Tensor(tensor) => InstructionUses { product: true, ..data(sum_registers(tensor), fragment_registers(tensor)) },
+        Op::Quad { .. } => InstructionUses { product: true, ..data(2, [2; 3]) },
+        Op::GroupProduct(product) => group_product_uses(inst, product),
+        Op::Image(_) => image_uses(inst),
         Op::Load { space, words, .. } => access(vec![(inst.dst, u16::from(words.max(1)))], Vec::new(), Some(space), None),
         Op::LoadConstant { words, .. } => access(vec![(inst.dst, u16::from(words.max(1)))], Vec::new(), None, None),
         Op::Store { space, bytes } => access(Vec::new(), vec![source(0, u16::from(bytes.div_ceil(4)))], None, Some(space)),
@@ -218,13 +222,13 @@ pub(super) fn uses(inst: &Inst) -> Uses {
                     (Some(Space::Shared), Some(Space::Global))
                 }
             };
-            Uses { reads, writes, ..steers([8, 2, 2]) }
+            InstructionUses { reads, writes, ..steers([8, 2, 2]) }
         }
         Op::Branch | Op::BranchAny | Op::Sync | Op::Break | Op::Call | Op::Exit | Op::WarpSyncAll | Op::Trap => steers([0; 3]),
         Op::ClusterArrive | Op::ClusterWait => steers([0; 3]),
         Op::BranchDiverged { .. } | Op::RegisterToBarrier | Op::WarpSync { .. } | Op::Barrier(_) => steers([1; 3]),
         Op::BranchIndirect | Op::JumpTo | Op::CallRuntime => steers([2; 3]),
-        Op::BarrierToRegister { .. } | Op::BarrierResult => Uses { steers: true, ..data(1, [0; 3]) },
+        Op::BarrierToRegister { .. } | Op::BarrierResult => InstructionUses { steers: true, ..data(1, [0; 3]) },
     }
 }
 
@@ -234,7 +238,7 @@ fn rows_of(elements: usize, bits: usize) -> u16 {
 }
 
 /// Returns the number of accumulator registers of a warp's product.
-fn sums(tensor: Tensor) -> u16 {
+fn sum_registers(tensor: Tensor) -> u16 {
     let width = if tensor.a == Element::Double {
         64
     } else if tensor.half {
@@ -246,34 +250,34 @@ fn sums(tensor: Tensor) -> u16 {
 }
 
 /// Returns the number of registers of the operands A, B and C of a warp's product.
-fn fragments(tensor: Tensor) -> [u16; 3] {
+fn fragment_registers(tensor: Tensor) -> [u16; 3] {
     let (m, k) = (usize::from(tensor.m), usize::from(tensor.k));
-    [rows_of(m * k, tensor.a.bits()), rows_of(8 * k, tensor.b.bits()), sums(tensor)]
+    [rows_of(m * k, tensor.a.bits()), rows_of(8 * k, tensor.b.bits()), sum_registers(tensor)]
 }
 
-fn of_group(inst: &Inst, product: GroupProduct) -> Uses {
+fn group_product_uses(inst: &Inst, product: GroupProduct) -> InstructionUses {
     // A warp holds 16 of the 64 rows.
     let sums = rows_of(16 * usize::from(product.n), if product.half { 16 } else { 32 });
     let first = if product.registers { rows_of(16 * usize::from(product.k), product.a.bits()) } else { 0 };
-    Uses {
+    InstructionUses {
         results: vec![(inst.dst, sums)],
         data: vec![(inst.src[0].row, first), (inst.src[2].row, sums)],
         // The matrix descriptors.
         steering: vec![(inst.src[1].row, 4)],
         steers: true,
         product: true,
-        ..Uses::default()
+        ..InstructionUses::default()
     }
 }
 
-fn of_image(inst: &Inst) -> Uses {
-    Uses {
+fn image_uses(inst: &Inst) -> InstructionUses {
+    InstructionUses {
         results: vec![(inst.dst, 2), (inst.address.row, 2)],
         steering: vec![(inst.src[0].row, 4), (inst.src[1].row, 4), (inst.address.uniform, 1)],
         steers: true,
         reads: Some(Space::Global),
         writes: None,
-        ..Uses::default()
+        ..InstructionUses::default()
     }
 }
 
@@ -310,7 +314,7 @@ pub(super) fn check_products_unused(program: &Program) -> Result<u64, ProgramErr
 pub(super) fn steered_by_clocks(program: &Program) -> Vec<Option<TimingDependence>> {
     let mut global = false;
     let mut known = BTreeMap::new();
-    let one = |launch: &Launch| {
+    let one = |launch: &BoundLaunch| {
         if launch.copy.is_some() {
             return None;
         }
@@ -319,7 +323,7 @@ pub(super) fn steered_by_clocks(program: &Program) -> Vec<Option<TimingDependenc
         let (code, rows) = (&kernel.decoded.code, kernel.decoded.rows);
         let after = known
             .entry((Arc::as_ptr(kernel), global))
-            .or_insert_with(|| propagate(code, rows, global, (calls, |inst: &Inst, _: &Uses| inst.reads_clock())));
+            .or_insert_with(|| propagate(code, rows, global, (calls, |inst: &Inst, _: &InstructionUses| inst.reads_clock())));
         match after {
             Ok(after) => {
                 global = *after;
@@ -345,9 +349,9 @@ fn propagate(
     code: &[Inst],
     rows: Rows,
     global: bool,
-    (calls, source): (impl Fn(usize) -> bool, impl Fn(&Inst, &Uses) -> bool),
+    (calls, source): (impl Fn(usize) -> bool, impl Fn(&Inst, &InstructionUses) -> bool),
 ) -> Result<bool, TimingDependence> {
-    let mut spaces = Spaces { global, ..Spaces::default() };
+    let mut spaces = TaintedSpaces { global, ..TaintedSpaces::default() };
     let returns: Vec<usize> =
         (0..code.len()).filter(|place| matches!(code[*place].op, Op::Call | Op::CallRuntime)).map(|place| place + 1).collect();
     // The propagation is repeated until no further memory space is tainted.
@@ -361,7 +365,7 @@ fn propagate(
         while let Some(place) = open.pop() {
             let (Some(inst), Some(Some(state))) = (code.get(place), states.get(place)) else { continue };
             let mut state = *state;
-            step((inst, &source), rows, &mut state, &mut spaces).map_err(|why| TimingDependence { place, why })?;
+            propagate_through((inst, &source), rows, &mut state, &mut spaces).map_err(|why| TimingDependence { place, why })?;
             let ways = successors(inst, place, &returns).filter(|_| !(inst.op == Op::JumpTo && calls(place)));
             for next in ways.ok_or(TimingDependence { place, why: "jumps to an address in a register" })? {
                 let Some(there) = states.get_mut(next) else { continue };
@@ -378,17 +382,17 @@ fn propagate(
 }
 
 /// Propagates taint through one instruction.
-fn step(
-    (inst, source): (&Inst, &impl Fn(&Inst, &Uses) -> bool),
+fn propagate_through(
+    (inst, source): (&Inst, &impl Fn(&Inst, &InstructionUses) -> bool),
     rows: Rows,
     state: &mut TaintState,
-    spaces: &mut Spaces,
+    spaces: &mut TaintedSpaces,
 ) -> Result<(), &'static str> {
     let uses = uses(inst);
-    let conditions = inst.conditions.iter().any(|condition| state.holds(*condition));
-    let guard = state.holds(inst.guard);
-    if uses.steering.iter().any(|span| state.any(*span)) {
-        return Err(if inst.group == Group::Access { "has an address" } else { "has an operand" });
+    let conditions = inst.conditions.iter().any(|condition| state.is_predicate_tainted(*condition));
+    let guard = state.is_predicate_tainted(inst.guard);
+    if uses.steering.iter().any(|span| state.is_tainted(*span)) {
+        return Err(if inst.group == ExecutorGroup::Access { "has an address" } else { "has an operand" });
     }
     if uses.steers && (guard || conditions) {
         return Err("has a condition");
@@ -396,7 +400,7 @@ fn step(
     let unknown = source(inst, &uses)
         || guard
         || conditions
-        || uses.data.iter().any(|span| state.any(*span))
+        || uses.data.iter().any(|span| state.is_tainted(*span))
         || uses.all_predicates[0] && state.predicates & 0x7f != 0
         || uses.reads.is_some_and(|space| spaces.of(space));
     if unknown && let Some(space) = uses.writes {
@@ -406,7 +410,7 @@ fn step(
     let whole = inst.guard == PredicateSource::TRUE;
     for span in uses.results.iter().filter(|(first, _)| *first < rows.zero() || *first >= rows.first_uniform()) {
         if unknown || whole {
-            state.set(*span, unknown);
+            state.set_taint(*span, unknown);
         }
     }
     let written = if uses.all_predicates[1] {

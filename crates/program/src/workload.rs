@@ -12,11 +12,11 @@ use super::isa::Inst;
 use super::memory::{Allocation, Memory};
 use super::run::Runner;
 use super::schema::Contents;
-use super::stage::{Source, Stage};
-use super::{Buffer, Launch, Program, WorkloadOptions, values};
+use super::stage::{ExecutionStage, LaunchSource};
+use super::{BoundLaunch, DeviceBuffer, Program, WorkloadOptions, values};
 
 /// Returns the parameters of a launch in the form of recorded traces.
-fn info(launch: &Launch, number: usize) -> KernelInfo {
+fn info(launch: &BoundLaunch, number: usize) -> KernelInfo {
     let kernel = &launch.kernel;
     KernelInfo {
         name: kernel.name.clone(),
@@ -42,7 +42,7 @@ fn commands(program: &Program, memory: &Memory) -> Vec<Command> {
     let buffers = || program.buffers.iter().zip(memory.allocations());
     let copied = buffers().filter(|(buffer, _)| !matches!(buffer.contents, Contents::None));
     // Data that the setup wrote is also in the LLC: unwritten memory contains only zeros.
-    let written = |(buffer, at): &(&Buffer, &Allocation)| {
+    let written = |(buffer, at): &(&DeviceBuffer, &Allocation)| {
         !program.setup.is_empty() && matches!(buffer.contents, Contents::None) && at.bytes.iter().any(|byte| *byte != 0)
     };
     let set_up = buffers().filter(written);
@@ -74,20 +74,23 @@ pub(super) fn workload(program: &Arc<Program>, options: WorkloadOptions) -> Resu
         let what = "matrix products are not computed (--matrix-values skip): memory does not contain the program's results";
         notes.push((what.to_owned(), values::check_products_unused(program)?));
     }
-    let stage = Arc::new(Stage::new(program, runner, options));
-    let kernel = |(number, launch): (usize, &Launch)| Kernel { info: info(launch, number), source: Arc::new(Source::new(&stage, number)) };
+    let stage = Arc::new(ExecutionStage::new(program, runner, options));
+    let kernel = |(number, launch): (usize, &BoundLaunch)| Kernel {
+        info: info(launch, number),
+        source: Arc::new(LaunchSource::new(&stage, number)),
+    };
     let kernels = program.launches.iter().enumerate().map(kernel).collect();
     Ok(Workload { name: program.name.clone(), commands, kernels, applications: Vec::new(), notes, homes })
 }
 
 /// Returns notes about effects that the timing model lacks, each with the number of instructions concerned.
 fn notes(program: &Program) -> Vec<(String, u64)> {
-    const LEFT_OUT: [(&[&str], &str); 2] = [
+    const UNMODELLED_OPCODES: [(&[&str], &str); 2] = [
         (&["ATOMS.ARRIVE", "ARRIVES.LDGSTSBAR.64"], "waits at barriers in shared memory take no time in code before Hopper"),
         (&["UTMAPF", "UBLKPF", "UTMACCTL"], "prefetches into the LLC, and of tensor maps, take no time and load no data"),
     ];
     let mut notes = Vec::new();
-    for (names, what) in LEFT_OUT {
+    for (names, what) in UNMODELLED_OPCODES {
         let all = program.launches.iter().flat_map(|launch| launch.kernel.mnemonics.iter());
         let count = all.filter(|mnemonic| names.iter().any(|name| mnemonic.starts_with(name))).count();
         if count > 0 {
@@ -111,8 +114,8 @@ fn notes(program: &Program) -> Vec<(String, u64)> {
 /// Counts launches that are not marked `programmatic` although their code waits for the previous launch in their stream, or although the
 /// previous launch triggers its dependents.
 fn unmarked_dependents(program: &Program) -> u64 {
-    let has = |launch: &Launch, name: &str| launch.kernel.mnemonics.iter().any(|mnemonic| mnemonic.starts_with(name));
-    let mut last: BTreeMap<_, &Launch> = BTreeMap::new();
+    let has = |launch: &BoundLaunch, name: &str| launch.kernel.mnemonics.iter().any(|mnemonic| mnemonic.starts_with(name));
+    let mut last: BTreeMap<_, &BoundLaunch> = BTreeMap::new();
     let mut count = 0;
     for launch in &program.launches {
         let before = last.insert((launch.gpu.unwrap_or_default(), launch.stream), launch);
@@ -128,7 +131,7 @@ fn unmarked_dependents(program: &Program) -> u64 {
 fn clock_notes(program: &Program) -> Vec<(String, u64)> {
     let mut notes: Vec<(String, u64)> = Vec::new();
     let file = |kernel: &exec::Kernel| kernel.file.file_name().unwrap_or_default().display().to_string();
-    let reads = |launch: &Launch| launch.copy.is_none() && launch.kernel.decoded.code.iter().any(Inst::reads_clock);
+    let reads = |launch: &BoundLaunch| launch.copy.is_none() && launch.kernel.decoded.code.iter().any(Inst::reads_clock);
     if !program.launches.iter().any(reads) {
         return notes;
     }

@@ -32,13 +32,13 @@ pub struct CreditSender {
     window: u32,
     /// The cycle in which the first credits in flight become visible.
     next: Cycle,
-    under_way: Ring<(Cycle, u16)>,
+    credits_in_flight: Ring<(Cycle, u16)>,
 }
 
 impl CreditSender {
     /// Returns a sender to a queue of `window` slots.
     pub fn new(window: u32) -> Self {
-        Self { credits: window, window, next: Cycle::NEVER, under_way: Ring::new(4) }
+        Self { credits: window, window, next: Cycle::NEVER, credits_in_flight: Ring::new(4) }
     }
 
     /// Returns the number of packets that may be sent with the credits collected so far.
@@ -63,11 +63,11 @@ impl CreditSender {
     /// Receives `count` credits that become visible at cycle `at`. Returns true if no other credits were in flight.
     #[inline]
     pub fn deliver(&mut self, at: Cycle, count: u16) -> bool {
-        let first = self.under_way.is_empty();
+        let first = self.credits_in_flight.is_empty();
         if first {
             self.next = at;
         }
-        self.under_way.append((at, count));
+        self.credits_in_flight.append((at, count));
         first
     }
 
@@ -80,11 +80,11 @@ impl CreditSender {
     /// Collects the credits that are visible by `now`. A sender with credits left may defer this call.
     #[inline(never)]
     pub fn collect(&mut self, now: Cycle) {
-        while let Some((_, count)) = self.under_way.pop_if(|(at, _)| *at <= now) {
+        while let Some((_, count)) = self.credits_in_flight.pop_if(|(at, _)| *at <= now) {
             self.credits += u32::from(count);
         }
         debug_assert!(self.credits <= self.window, "a sender has {} credits for {} slots", self.credits, self.window);
-        self.next = self.under_way.front().map_or(Cycle::NEVER, |(at, _)| *at);
+        self.next = self.credits_in_flight.front().map_or(Cycle::NEVER, |(at, _)| *at);
     }
 }
 
@@ -93,22 +93,22 @@ impl CreditSender {
 pub struct CreditReceiver {
     link: LinkId,
     queue: u16,
-    freed: u16,
+    freed_slots: u16,
     batch: u16,
 }
 
 impl CreditReceiver {
     /// Returns the receiver of queue number `queue` with `places` slots, which returns credits over `link`.
     pub fn new(link: LinkId, queue: u16, places: u32) -> Self {
-        Self { link, queue, freed: 0, batch: (places / BATCHES_PER_QUEUE).clamp(1, u32::from(u16::MAX)) as u16 }
+        Self { link, queue, freed_slots: 0, batch: (places / BATCHES_PER_QUEUE).clamp(1, u32::from(u16::MAX)) as u16 }
     }
 
     /// Records a slot that became free at cycle `now`, and returns the batch if this slot completes it.
     #[inline]
     pub fn release(&mut self, now: Cycle, out: &mut Outbox) {
-        self.freed += 1;
-        if self.freed == self.batch {
-            self.freed = 0;
+        self.freed_slots += 1;
+        if self.freed_slots == self.batch {
+            self.freed_slots = 0;
             out.send(self.link, now, Payload::Credit(Credit { queue: self.queue, count: self.batch }));
         }
     }

@@ -73,7 +73,7 @@ impl Homes {
     #[inline]
     pub fn port(&self, addr: Addr) -> SliceId {
         let (first, count) = self.hub;
-        SliceId(first + spread(addr, count))
+        SliceId(first + spread_over(addr, count))
     }
 }
 
@@ -87,7 +87,7 @@ impl HomeRule {
 
 /// Selects one of `count` outputs for a line, so that neighbouring lines use different ones.
 #[inline]
-pub(crate) fn spread(addr: Addr, count: u16) -> u16 {
+pub(crate) fn spread_over(addr: Addr, count: u16) -> u16 {
     let line = addr.0 >> 7;
     ((line ^ line >> 5 ^ line >> 11) % u64::from(count)) as u16
 }
@@ -95,8 +95,8 @@ pub(crate) fn spread(addr: Addr, count: u16) -> u16 {
 impl Homes {
     /// Selects one of `count` equal links for an address; neighbouring lines use different ones.
     #[inline]
-    pub fn way(addr: Addr, count: u16) -> u16 {
-        if count == 1 { 0 } else { spread(addr, count) }
+    pub fn link_index(addr: Addr, count: u16) -> u16 {
+        if count == 1 { 0 } else { spread_over(addr, count) }
     }
 }
 
@@ -104,21 +104,21 @@ impl Homes {
 mod tests {
     use super::*;
 
-    fn homes(rule: HomeRule) -> Homes {
+    fn test_homes(rule: HomeRule) -> Homes {
         Homes { own: GpuId(0), gpus: 4, page_bit: 12, rule, hub: (64, 8) }
     }
 
     #[test]
     fn an_address_without_an_allocation_has_the_gpu_of_its_application() {
         let ranges = [(0x1000..0x3000, GpuId(3)), (0x8000..0x9000, GpuId(1))];
-        let homes = homes(HomeRule::Local { ranges: ranges.into(), applications: [GpuId(2)].into() });
+        let homes = test_homes(HomeRule::Local { ranges: ranges.into(), applications: [GpuId(2)].into() });
         let home = |addr| homes.home(Addr(addr)).unwrap().0;
         assert_eq!([0, 0xfff, 0x1000, 0x2fff, 0x3000, 0x8000, 0x9000].map(home), [2, 2, 3, 3, 2, 1, 2]);
     }
 
     #[test]
     fn pages_are_assigned_to_gpus_in_turn() {
-        let homes = homes(HomeRule::Interleaved);
+        let homes = test_homes(HomeRule::Interleaved);
         let home = |addr| homes.home(Addr(addr)).unwrap().0;
         assert_eq!([0, 0xfff, 0x1000, 0x3000, 0x4000].map(home), [0, 0, 1, 3, 0]);
         assert_eq!(homes.rule.constant_bits(12, 4), (12, 2));
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn neighbouring_lines_take_different_ports() {
-        let homes = homes(HomeRule::FirstTouch);
+        let homes = test_homes(HomeRule::FirstTouch);
         assert_eq!(homes.home(Addr(7)), None);
         let mut ports: Vec<u16> = (0..8).map(|line| homes.port(Addr(128 * line)).0).collect();
         ports.sort_unstable();

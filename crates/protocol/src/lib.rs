@@ -15,13 +15,13 @@ mod progress;
 pub use credit::{Credit, CreditReceiver, CreditSender};
 pub use home::{HomeRule, Homes};
 pub use local::LocalMap;
-pub use map::{AddressMap, Location, PartitionHash, SliceLookup, ipoly};
+pub use map::{AddressMap, MemoryLocation, PartitionHash, SliceLookup, ipoly};
 pub use part::PacketPart;
-pub use path::{COPY_PORT, OWN_PAGE_TOKEN, PAGE_PORT, Path, SIGNAL_PORT};
+pub use path::{COPY_PORT, GpuPath, OWN_PAGE_TOKEN, PAGE_PORT, SIGNAL_PORT};
 pub use progress::{CtaProgress, DepartedCta, EndedCtas, SmProgress};
 
 use warpshard_base::{Addr, AppId, CpuId, CtaIndex, GpuId, KernelIndex, MAX_KERNELS, PortId, SectorMask, SliceId, SmId};
-use warpshard_engine::Sent;
+use warpshard_engine::SentMessage;
 
 /// The payload of a message on a link of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -58,13 +58,13 @@ pub enum Payload {
     /// The hub finished a copy.
     CopyDone(KernelIndex),
     /// A grid scheduler notifies the grid scheduler of another GPU, through the hubs, that a kernel ended.
-    Ended(Signal),
+    Ended(KernelEndSignal),
     /// A message between an SM and the SM-to-SM network of clusters.
     Peer(PeerPacket),
 }
 
 const _: () = assert!(size_of::<Payload>() <= 24);
-const _: () = assert!(size_of::<Sent<Payload>>() <= 32);
+const _: () = assert!(size_of::<SentMessage<Payload>>() <= 32);
 
 /// The outbox of a unit of the chip.
 pub type Outbox = warpshard_engine::Outbox<Payload, EventKind>;
@@ -136,7 +136,7 @@ pub struct HostCopy {
 
 /// A notification, to the grid scheduler of another GPU, that a kernel ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub struct Signal {
+pub struct KernelEndSignal {
     /// The kernel launch that ended.
     pub kernel: KernelIndex,
     /// The GPU that waits for the end of the kernel.

@@ -9,38 +9,38 @@ use super::AddressMap;
 
 /// A run of adjacent bits that moves to another position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Run {
+struct BitRun {
     /// The number of positions by which the bits are rotated right before the mask is applied.
-    by: u32,
+    rotation: u32,
     mask: u64,
 }
 
 /// A field of an address: runs that do not overlap. Most fields have one to three runs, which are gathered without a loop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Field {
-    first: [Run; 3],
-    others: Box<[Run]>,
+struct AddressField {
+    first: [BitRun; 3],
+    others: Box<[BitRun]>,
 }
 
-impl Field {
+impl AddressField {
     /// Returns the field whose bit `to` comes from bit `from` of the address, for each pair in `bits`, with as few runs as possible.
     fn new(bits: impl Iterator<Item = (u32, u32)>) -> Self {
-        let mut runs: Vec<Run> = Vec::new();
+        let mut runs: Vec<BitRun> = Vec::new();
         for (to, from) in bits {
             let (by, bit) = (from.wrapping_sub(to) % 64, 1 << to);
             match runs.last_mut() {
-                Some(run) if run.by == by => run.mask |= bit,
-                _ => runs.push(Run { by, mask: bit }),
+                Some(run) if run.rotation == by => run.mask |= bit,
+                _ => runs.push(BitRun { rotation: by, mask: bit }),
             }
         }
         let others = runs.split_off(runs.len().min(3)).into();
-        runs.resize(3, Run::default());
+        runs.resize(3, BitRun::default());
         Self { first: [runs[0], runs[1], runs[2]], others }
     }
 
     #[inline]
-    fn of(&self, value: u64) -> u64 {
-        let part = |run: Run| value.rotate_right(run.by) & run.mask;
+    fn gather_from(&self, value: u64) -> u64 {
+        let part = |run: BitRun| value.rotate_right(run.rotation) & run.mask;
         let [a, b, c] = self.first;
         let first = part(a) | part(b) | part(c);
         if self.others.is_empty() { first } else { self.others.iter().fold(first, |all, run| all | part(*run)) }
@@ -54,12 +54,12 @@ const BANK_SHIFT: u32 = 32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalMap {
     /// The lowest bit of the partition number and the divisor, if the number of partitions is not a power of two.
-    divided: Option<(u32, u64)>,
+    division: Option<(u32, u64)>,
     /// The run of bits that is removed before the division: they are equal in all of the GPU's memory.
     constant_bits: (u8, u8),
-    within: Field,
+    address_within_slice: AddressField,
     /// The field of row and bank.
-    location: Field,
+    location: AddressField,
 }
 
 impl LocalMap {
@@ -91,21 +91,21 @@ impl LocalMap {
         );
         let constant_bits = if divided.is_some() { map.constant_bits } else { (0, 0) };
         Self {
-            divided,
+            division: divided,
             constant_bits,
-            within: Field::new((0..).zip(within)),
-            location: Field::new((0..).zip(row).chain((BANK_SHIFT..).zip(bank))),
+            address_within_slice: AddressField::new((0..).zip(within)),
+            location: AddressField::new((0..).zip(row).chain((BANK_SHIFT..).zip(bank))),
         }
     }
 
     /// Returns true if the map only moves bits, without a division.
     pub fn shifts(&self) -> bool {
-        self.divided.is_none() && self.constant_bits.1 == 0
+        self.division.is_none() && self.constant_bits.1 == 0
     }
 
     #[inline]
-    fn undivided(&self, addr: Addr) -> u64 {
-        match self.divided {
+    fn divided_addr(&self, addr: Addr) -> u64 {
+        match self.division {
             None => addr.0,
             Some((bit, partitions)) => {
                 let addr = match self.constant_bits {
@@ -120,13 +120,13 @@ impl LocalMap {
     /// Returns the address within its slice, as [`AddressMap::within_slice`] does.
     #[inline]
     pub fn within_slice(&self, addr: Addr) -> u64 {
-        self.within.of(self.undivided(addr))
+        self.address_within_slice.gather_from(self.divided_addr(addr))
     }
 
     /// Returns the bank and row of an address, as [`AddressMap::locate`] does.
     #[inline]
     pub fn bank_and_row(&self, addr: Addr) -> (u32, u32) {
-        let location = self.location.of(self.undivided(addr));
+        let location = self.location.gather_from(self.divided_addr(addr));
         ((location >> BANK_SHIFT) as u32, location as u32)
     }
 }

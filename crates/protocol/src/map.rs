@@ -31,7 +31,7 @@ pub enum PartitionHash {
 
 /// A location in a memory partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Location {
+pub struct MemoryLocation {
     /// The slice, counted over the chip.
     pub slice: SliceId,
     /// Bank of the channel.
@@ -78,8 +78,8 @@ pub struct SliceLookup {
     chunk: u64,
     slice: SliceId,
     /// The hash that is added to the slice number, for all addresses that are equal from `above` up.
-    mixed: u16,
-    lookup: Lookup,
+    upper_bits_hash: u16,
+    lookup: LookupKind,
 }
 
 // The type is kept small because every SM has one.
@@ -87,11 +87,11 @@ const _: () = assert!(size_of::<SliceLookup>() <= 80);
 
 /// The method that finds the slice of an address.
 #[derive(Clone, Debug, warpshard_state::State)]
-enum Lookup {
+enum LookupKind {
     /// The address map.
     Map,
     /// Precomputed shifts and masks.
-    Hashed(Hashed),
+    Hashed(PolynomialLookup),
     /// The address map, unless the address lies on another GPU.
     System(Box<SystemLookup>),
 }
@@ -103,8 +103,8 @@ struct SystemLookup {
     homes: Homes,
     /// A direct-mapped cache, indexed by the low bits of the page number, of the pages in `known`: pages that the page table placed on this
     /// GPU.
-    near: Box<[u64]>,
-    known: BTreeSet<u64>,
+    own_pages: Box<[u64]>,
+    known_pages: BTreeSet<u64>,
 }
 
 /// Entries of the cache of pages that were looked up last.
@@ -113,7 +113,7 @@ const CACHED_PAGES: usize = 16;
 /// Shifts and masks for a power of two of partitions with one or two slices each and a polynomial hash. The type is kept small because
 /// every SM has one.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Hashed {
+struct PolynomialLookup {
     /// The lowest bit of the partition number, and its mask.
     partition: (u8, u16),
     /// The bit that selects the slice of a partition, and its mask, which is 0 if there is one slice.
@@ -127,7 +127,7 @@ struct Hashed {
     first: u16,
 }
 
-impl Hashed {
+impl PolynomialLookup {
     fn new(map: &AddressMap) -> Option<Self> {
         let suits = map.constant_bits.1 == 0
             && matches!(map.hash, PartitionHash::Ipoly | PartitionHash::Spread)
@@ -148,7 +148,7 @@ impl Hashed {
 
     /// Returns the slice number before hashing.
     #[inline]
-    fn plain(&self, addr: Addr) -> u64 {
+    fn unhashed_slice(&self, addr: Addr) -> u64 {
         let partition = addr.0 >> self.partition.0 & u64::from(self.partition.1);
         let slice = addr.0 >> self.slice.0 & u64::from(self.slice.1);
         partition << self.slice_bits | slice
@@ -156,7 +156,7 @@ impl Hashed {
 
     /// Returns the hash of the bits from `above` up, which is added to the slice number.
     #[inline]
-    fn mixed(&self, addr: Addr) -> u16 {
+    fn hash_of_upper_bits(&self, addr: Addr) -> u16 {
         ipoly(addr.0 >> self.above, 0, u32::from(self.bits)) as u16
     }
 
@@ -169,7 +169,7 @@ impl Hashed {
             return None;
         }
         let stretch = addr.0 & !((1 << self.above) - 1);
-        let mixed = self.mixed(addr);
+        let mixed = self.hash_of_upper_bits(addr);
         let place_of = |slice: u16| {
             let plain = u64::from((slice - self.first) ^ mixed);
             let (partition, slice) = (plain >> self.slice_bits, plain & u64::from(self.slice.1));
@@ -185,15 +185,15 @@ impl SliceLookup {
     /// Returns a lookup of the slices of `map`.
     pub fn new(map: AddressMap) -> Self {
         let shift = map.slice_bit();
-        let slice = map.slice_of(Addr(0));
-        // The hash of the first addresses is 0.
-        Self { shift, chunk: 0, slice, mixed: 0, lookup: Hashed::new(&map).map_or(Lookup::Map, Lookup::Hashed), map: Box::new(map) }
+        let slice = map.slice_of(Addr(0)); // The hash of the first addresses is 0.
+        let lookup = PolynomialLookup::new(&map).map_or(LookupKind::Map, LookupKind::Hashed);
+        Self { shift, chunk: 0, slice, upper_bits_hash: 0, lookup, map: Box::new(map) }
     }
 
     /// Returns a lookup that returns outputs towards the hub for addresses on other GPUs.
     pub fn in_system(map: AddressMap, homes: Homes) -> Self {
         let near = vec![u64::MAX; if homes.rule == HomeRule::FirstTouch { CACHED_PAGES } else { 0 }].into();
-        let lookup = Lookup::System(Box::new(SystemLookup { homes, near, known: BTreeSet::new() }));
+        let lookup = LookupKind::System(Box::new(SystemLookup { homes, own_pages: near, known_pages: BTreeSet::new() }));
         // No address is in this chunk, so the first lookup misses.
         Self { chunk: u64::MAX, lookup, ..Self::new(map) }
     }
@@ -201,8 +201,8 @@ impl SliceLookup {
     /// Records that the page of `addr` lies on this GPU.
     pub fn add_own_page(&mut self, addr: Addr) {
         self.chunk = u64::MAX;
-        if let Lookup::System(away) = &mut self.lookup {
-            away.known.insert(away.homes.page(addr));
+        if let LookupKind::System(away) = &mut self.lookup {
+            away.known_pages.insert(away.homes.page(addr));
         }
     }
 
@@ -219,16 +219,16 @@ impl SliceLookup {
     /// Returns the slice of an address outside the chunk of the last lookup.
     fn find_slice(&mut self, addr: Addr, chunk: u64) -> SliceId {
         let before = std::mem::replace(&mut self.chunk, chunk);
-        let Lookup::Hashed(hashed) = &self.lookup else { return self.find_in_system(addr) };
+        let LookupKind::Hashed(hashed) = &self.lookup else { return self.find_in_system(addr) };
         if (chunk ^ before) >> (u32::from(hashed.above) - self.shift) != 0 {
-            self.mixed = hashed.mixed(addr);
+            self.upper_bits_hash = hashed.hash_of_upper_bits(addr);
         }
-        SliceId((hashed.plain(addr) as u16 ^ self.mixed) + hashed.first)
+        SliceId((hashed.unhashed_slice(addr) as u16 ^ self.upper_bits_hash) + hashed.first)
     }
 
     /// Returns the slice of an address that may lie on another GPU.
     fn find_in_system(&mut self, addr: Addr) -> SliceId {
-        if let Lookup::System(away) = &mut self.lookup
+        if let LookupKind::System(away) = &mut self.lookup
             && !away.is_own(addr)
         {
             return away.homes.port(addr);
@@ -239,7 +239,7 @@ impl SliceLookup {
     /// Returns a lower bound of the bytes from `addr`, which belongs to none of `slices`, to the next address that belongs to one of them.
     pub fn bytes_to(&self, addr: Addr, slices: Range<u16>) -> u64 {
         let chunk = (1 << self.shift) - (addr.0 & ((1 << self.shift) - 1));
-        let hashed = if let Lookup::Hashed(hashed) = &self.lookup { hashed.bytes_to(addr, slices) } else { None };
+        let hashed = if let LookupKind::Hashed(hashed) = &self.lookup { hashed.bytes_to(addr, slices) } else { None };
         hashed.unwrap_or(chunk)
     }
 }
@@ -251,21 +251,21 @@ impl SystemLookup {
         }
         let page = self.homes.page(addr);
         let place = page as usize % CACHED_PAGES;
-        if self.near[place] == page {
+        if self.own_pages[place] == page {
             return true;
         }
-        let known = self.known.contains(&page);
+        let known = self.known_pages.contains(&page);
         if known {
-            self.near[place] = page;
+            self.own_pages[place] = page;
         }
         known
     }
 }
 
 /// An address split into the partition number before hashing and the remaining bits.
-struct Split {
+struct SplitAddress {
     partition: u64,
-    rest: u64,
+    remaining_bits: u64,
 }
 
 impl AddressMap {
@@ -279,18 +279,18 @@ impl AddressMap {
     /// Returns the slice that owns `addr`. A call takes a few nanoseconds and is made once per memory access.
     #[inline]
     pub fn slice_of(&self, addr: Addr) -> SliceId {
-        self.hashed(&self.split(addr))
+        self.hashed_slice(&self.split_address(addr))
     }
 
     /// Returns slice, bank, row and column of `addr`. Address bits above the row are ignored, as in GPGPU-Sim.
     #[inline]
-    pub fn locate(&self, addr: Addr) -> Location {
-        let split = self.split(addr);
-        Location {
-            slice: self.hashed(&split),
-            bank: gather(split.rest, self.bank_mask) as u32,
-            row: gather(split.rest, self.row_mask) as u32,
-            column: gather(split.rest, self.column_mask) as u32,
+    pub fn locate(&self, addr: Addr) -> MemoryLocation {
+        let split = self.split_address(addr);
+        MemoryLocation {
+            slice: self.hashed_slice(&split),
+            bank: gather_bits(split.remaining_bits, self.bank_mask) as u32,
+            row: gather_bits(split.remaining_bits, self.row_mask) as u32,
+            column: gather_bits(split.remaining_bits, self.column_mask) as u32,
         }
     }
 
@@ -298,7 +298,7 @@ impl AddressMap {
     /// consecutive addresses, so that all of its sets are used.
     #[inline]
     pub fn within_slice(&self, addr: Addr) -> u64 {
-        let mut rest = self.split(addr).rest;
+        let mut rest = self.split_address(addr).remaining_bits;
         let mut banks = self.bank_mask;
         for removed in 0..self.slices_per_partition.trailing_zeros() {
             let bit = banks.trailing_zeros() - removed;
@@ -313,7 +313,7 @@ impl AddressMap {
     /// addresses, and the address is unique within the partition.
     #[inline]
     pub fn within_partition(&self, addr: Addr) -> u64 {
-        self.split(addr).rest
+        self.split_address(addr).remaining_bits
     }
 
     /// Returns the part of a chip's map that SMs use: all partitions except the reserved ones.
@@ -336,7 +336,7 @@ impl AddressMap {
     }
 
     #[inline]
-    fn split(&self, addr: Addr) -> Split {
+    fn split_address(&self, addr: Addr) -> SplitAddress {
         let addr = self.without_constant_bits(addr);
         let above = addr.0 >> self.interleave_bit;
         let below = addr.0 & ((1 << self.interleave_bit) - 1);
@@ -346,7 +346,7 @@ impl AddressMap {
         } else {
             (above % partitions, above / partitions)
         };
-        Split { partition, rest: quotient << self.interleave_bit | below }
+        SplitAddress { partition, remaining_bits: quotient << self.interleave_bit | below }
     }
 
     /// Returns the address without the bits that are equal in all of the GPU's memory.
@@ -359,10 +359,10 @@ impl AddressMap {
     }
 
     #[inline]
-    fn hashed(&self, split: &Split) -> SliceId {
+    fn hashed_slice(&self, split: &SplitAddress) -> SliceId {
         let slice_bits = self.slices_per_partition.trailing_zeros();
-        let plain = split.partition << slice_bits | lowest(split.rest, self.bank_mask, slice_bits);
-        let above = split.rest >> self.interleave_bit;
+        let plain = split.partition << slice_bits | lowest_bits(split.remaining_bits, self.bank_mask, slice_bits);
+        let above = split.remaining_bits >> self.interleave_bit;
         let slice = match self.hash {
             PartitionHash::Own => {
                 let slices = u64::from(self.partitions) << slice_bits;
@@ -407,7 +407,7 @@ const POLYNOMIALS: [(u64, u32); 11] =
     [(0, 0), (0b1, 4), (0b11, 7), (0b11, 10), (0b11, 13), (0b101, 15), (0b11, 19), (0b11, 22), (0b11101, 25), (0b10001, 28), (0b1001, 31)];
 
 /// The contribution of each value of each nibble above the index, by degree.
-static NIBBLES: [[[u16; 16]; 8]; 11] = nibbles();
+static NIBBLE_CONTRIBUTIONS: [[[u16; 16]; 8]; 11] = nibbles();
 
 const fn nibbles() -> [[[u16; 16]; 8]; 11] {
     let mut tables = [[[0; 16]; 8]; 11];
@@ -445,7 +445,7 @@ const fn nibbles() -> [[[u16; 16]; 8]; 11] {
 /// If `bits` is more than 10.
 #[inline]
 pub fn ipoly(above: u64, index: u64, bits: u32) -> u64 {
-    let tables = &NIBBLES[bits as usize];
+    let tables = &NIBBLE_CONTRIBUTIONS[bits as usize];
     let part = |i: usize| tables[i][(above >> (4 * i)) as usize & 15];
     let mut mixed = (part(0) ^ part(1)) ^ (part(2) ^ part(3));
     // The nibbles above contribute nothing to small degrees.
@@ -463,7 +463,7 @@ const _: () = assert!(POLYNOMIALS[5].1 <= 16 && POLYNOMIALS[7].1 <= 24);
 
 /// Returns the bits of `value` under `mask`, moved together. It takes one step per run of ones in the mask.
 #[inline]
-fn gather(value: u64, mut mask: u64) -> u64 {
+fn gather_bits(value: u64, mut mask: u64) -> u64 {
     let mut result = 0;
     let mut filled = 0;
     while mask != 0 {
@@ -479,7 +479,7 @@ fn gather(value: u64, mut mask: u64) -> u64 {
 
 /// Returns the lowest `count` bits of `value` under `mask`.
 #[inline]
-fn lowest(value: u64, mut mask: u64, count: u32) -> u64 {
+fn lowest_bits(value: u64, mut mask: u64, count: u32) -> u64 {
     let mut result = 0;
     for i in 0..count {
         result |= (value >> mask.trailing_zeros() & 1) << i;

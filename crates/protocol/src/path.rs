@@ -18,7 +18,7 @@ pub const OWN_PAGE_TOKEN: u32 = 0b11 << 30 | 1 << 27;
 
 /// The path of a packet between GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Path {
+pub struct GpuPath {
     /// The source GPU.
     pub from: GpuId,
     /// The destination GPU.
@@ -29,7 +29,7 @@ pub struct Path {
     pub reply: bool,
 }
 
-impl Path {
+impl GpuPath {
     /// The largest number of GPUs in a system.
     pub const MAX_GPUS: u32 = 64;
     /// The largest number of links on a path.
@@ -56,8 +56,8 @@ mod tests {
     #[test]
     fn encoded_paths_are_decoded() {
         for (from, to, hop, reply) in [(0, 63, 7, true), (63, 0, 0, false), (5, 6, 3, true)] {
-            let path = Path { from: GpuId(from), to: GpuId(to), hop, reply };
-            assert_eq!(Path::decode(path.encode()), path);
+            let path = GpuPath { from: GpuId(from), to: GpuId(to), hop, reply };
+            assert_eq!(GpuPath::decode(path.encode()), path);
         }
     }
 }

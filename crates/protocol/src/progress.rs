@@ -71,7 +71,7 @@ impl EndedCtas {
     pub const CPI_UNITS: f64 = 1024.0;
 
     /// Adds a CTA that ended, with its instructions in total and its instructions and cycles on this SM.
-    pub fn note(&mut self, instructions: u64, here: u64, cycles: u64) {
+    pub fn add_ended_cta(&mut self, instructions: u64, here: u64, cycles: u64) {
         let cpi = (cycles * Self::CPI_UNITS as u64).checked_div(here).unwrap_or(0);
         self.ctas += 1;
         self.instructions += instructions;
@@ -122,7 +122,13 @@ impl SmProgress {
     pub fn encode(&self, values: &mut Vec<u64>) {
         values.extend([self.resident.len() as u64, self.gone.len() as u64, self.ended.len() as u64]);
         for cta in &self.resident {
-            values.extend([u64::from(cta.kernel.0), u64::from(cta.cta.0), pair(cta.registers), pair(cta.shared), u64::from(cta.threads)]);
+            values.extend([
+                u64::from(cta.kernel.0),
+                u64::from(cta.cta.0),
+                pack_pair(cta.registers),
+                pack_pair(cta.shared),
+                u64::from(cta.threads),
+            ]);
             values.extend([cta.started.0, cta.executed, cta.executed_here, u64::from(cta.wrote), u64::from(cta.leaving)]);
         }
         for cta in &self.gone {
@@ -144,8 +150,8 @@ impl SmProgress {
             progress.resident.push(CtaProgress {
                 kernel: KernelIndex(kernel as u32),
                 cta: CtaIndex(cta as u32),
-                registers: unpair(registers),
-                shared: unpair(shared),
+                registers: unpack_pair(registers),
+                shared: unpack_pair(shared),
                 threads: threads as u32,
                 started: Cycle(started),
                 executed,
@@ -177,11 +183,11 @@ impl SmProgress {
     }
 }
 
-fn pair((first, second): (u32, u32)) -> u64 {
+fn pack_pair((first, second): (u32, u32)) -> u64 {
     u64::from(first) << 32 | u64::from(second)
 }
 
-fn unpair(both: u64) -> (u32, u32) {
+fn unpack_pair(both: u64) -> (u32, u32) {
     ((both >> 32) as u32, both as u32)
 }
 
@@ -206,7 +212,7 @@ mod tests {
         };
         let gone = |how| DepartedCta { kernel, cta, started: Cycle(5), left: Cycle(50), executed: 9, how };
         let mut ended = EndedCtas::default();
-        ended.note(100, 100, 400);
+        ended.add_ended_cta(100, 100, 400);
         let all = SmProgress {
             resident: vec![resident, CtaProgress { wrote: false, leaving: true, ..resident }],
             gone: vec![gone(None), gone(Some(Preemption::Switch)), gone(Some(Preemption::Flush)), gone(Some(Preemption::Drop))],
@@ -226,9 +232,9 @@ mod tests {
         let mut ended = EndedCtas::default();
         assert_eq!((ended.instructions(), ended.cpi()), (None, None));
         // Two CTAs of 100 and 300 instructions, with 4 and 8 cycles per instruction.
-        ended.note(100, 100, 400);
+        ended.add_ended_cta(100, 100, 400);
         let mut other = EndedCtas::default();
-        other.note(300, 150, 1200);
+        other.add_ended_cta(300, 150, 1200);
         ended.add(&other);
         assert_eq!(ended.instructions(), Some((200.0, 100.0)));
         assert_eq!(ended.cpi(), Some((6.0, 2.0)));

@@ -15,7 +15,7 @@ use warpshard_stats::{ApplicationStats, Outcome};
 
 use super::facts::RunFacts;
 use super::metrics::ratio;
-use super::text::{self, Align, Style, Table, UNKNOWN, count, known};
+use super::text::{self, Align, Style, Table, UNKNOWN, count, format_known};
 
 /// Returns the cycles from an application's first launch to the end of its first execution, or to the end of the run.
 fn cycles(app: &ApplicationStats, outcome: &Outcome) -> u64 {
@@ -35,7 +35,7 @@ pub fn progress(app: &ApplicationStats, outcome: &Outcome) -> Option<f64> {
 
 /// Metrics of a run of several applications.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shared {
+pub struct SharedRunMetrics {
     /// System throughput.
     pub stp: f64,
     /// Average normalised turnaround time; `None` if an application made no progress.
@@ -44,7 +44,7 @@ pub struct Shared {
     pub fairness: f64,
 }
 
-impl Shared {
+impl SharedRunMetrics {
     /// Returns the metrics of a run; `None` without a run of each application alone.
     pub fn of(outcome: &Outcome) -> Option<Self> {
         let all: Vec<f64> = outcome.applications.iter().map(|app| progress(app, outcome)).collect::<Option<_>>()?;
@@ -77,7 +77,7 @@ pub(super) fn json(facts: &RunFacts, outcome: &Outcome) -> Value {
         }
         Value::Object(map)
     };
-    let shared = Shared::of(outcome);
+    let shared = SharedRunMetrics::of(outcome);
     json!({
         "list": outcome.applications.iter().enumerate().map(one).collect::<Vec<_>>(),
         "stp": shared.map(|shared| shared.stp),
@@ -102,15 +102,20 @@ pub(super) fn rows(facts: &RunFacts, outcome: &Outcome, style: Style) -> Option<
             app.executions.to_string(),
             count(cycles(app, outcome)),
             count(app.warp_instructions),
-            known(ipc(app, outcome), |ipc| format!("{ipc:.2}")),
+            format_known(ipc(app, outcome), |ipc| format!("{ipc:.2}")),
             app.alone.map_or(UNKNOWN.to_owned(), |alone| count(alone.cycles)),
-            known(progress(app, outcome), |progress| format!("{progress:.3}")),
+            format_known(progress(app, outcome), |progress| format!("{progress:.3}")),
         ]);
     }
-    let figures = Shared::of(outcome).map_or_else(
+    let figures = SharedRunMetrics::of(outcome).map_or_else(
         || "cycles, instructions and IPC are of the first execution; --alone compares with runs alone".to_owned(),
         |shared| {
-            format!("STP {:.3}, ANTT {}, fairness {:.3}", shared.stp, known(shared.antt, |antt| format!("{antt:.3}")), shared.fairness)
+            format!(
+                "STP {:.3}, ANTT {}, fairness {:.3}",
+                shared.stp,
+                format_known(shared.antt, |antt| format!("{antt:.3}")),
+                shared.fairness
+            )
         },
     );
     let later: u64 = outcome.applications.iter().map(|app| app.later_warp_instructions).sum();
@@ -152,7 +157,7 @@ mod tests {
         // instructions.
         let applications = vec![app(100, Some(1000), (500, 100)), app(200, None, (800, 400))];
         let outcome = Outcome { applications, cycles: 1000, ..sample::outcome() };
-        let shared = Shared::of(&outcome).unwrap();
+        let shared = SharedRunMetrics::of(&outcome).unwrap();
         assert!((shared.stp - (0.5 + 0.4)).abs() < 1e-12, "{shared:?}");
         assert!((shared.antt.unwrap() - (2.0 + 2.5) / 2.0).abs() < 1e-12, "{shared:?}");
         assert!((shared.fairness - 0.8).abs() < 1e-12, "{shared:?}");
@@ -161,7 +166,7 @@ mod tests {
     #[test]
     fn an_application_without_progress_has_no_turnaround() {
         let outcome = Outcome { applications: vec![app(100, Some(10), (10, 100)), app(0, None, (10, 5))], ..sample::outcome() };
-        let shared = Shared::of(&outcome).unwrap();
+        let shared = SharedRunMetrics::of(&outcome).unwrap();
         assert_eq!((shared.stp, shared.antt, shared.fairness), (1.0, None, 0.0));
     }
 }

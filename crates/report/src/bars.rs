@@ -4,11 +4,11 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::picture::{Picture, PictureError};
-use super::ticks::Labels;
+use super::ticks::TickLabels;
 
 /// The bars at one label of the x axis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Group {
+pub struct BarGroup {
     /// The label of the group on the x axis.
     pub name: String,
     /// One value per series.
@@ -25,15 +25,15 @@ pub struct Bars {
     /// Names for the legend, one per bar of a group.
     pub series: Vec<String>,
     /// The groups from left to right.
-    pub groups: Vec<Group>,
+    pub groups: Vec<BarGroup>,
     /// A reference value: a horizontal line from which the bars start.
     pub line: Option<f64>,
 }
 
 /// Fills from dark to light; the brightness of two fills differs by at least a fifth of the range.
-const FILLS: [RGBColor; 4] = [RGBColor(0, 60, 110), RGBColor(213, 94, 0), RGBColor(235, 180, 80), RGBColor(245, 245, 245)];
+const FILL_COLOURS: [RGBColor; 4] = [RGBColor(0, 60, 110), RGBColor(213, 94, 0), RGBColor(235, 180, 80), RGBColor(245, 245, 245)];
 /// Maximum number of labels of the y axis.
-const LABELS: usize = 6;
+const MAX_LABELS: usize = 6;
 /// Approximate height of a line of the legend, as a fraction of the height of the chart.
 const LEGEND_LINE_HEIGHT: f64 = 0.04;
 /// Fraction of a group's width that its bars fill.
@@ -89,19 +89,19 @@ impl Bars {
         builder.caption(&self.title, ("sans-serif", 22)).margin(16).x_label_area_size(80).y_label_area_size(84);
         let count = self.groups.len();
         let mut chart = builder.build_cartesian_2d(0.0..count as f64, low..high)?;
-        let labels = Labels::of_axis(chart.as_coord_spec().y_spec(), LABELS);
+        let labels = TickLabels::of_axis(chart.as_coord_spec().y_spec(), MAX_LABELS);
         let number = |value: &f64| labels.text(*value);
         let mut mesh = chart.configure_mesh();
         mesh.disable_x_mesh()
             .disable_x_axis()
-            .y_labels(LABELS)
+            .y_labels(MAX_LABELS)
             .y_desc(&self.y)
             .axis_desc_style(("sans-serif", 16))
             .label_style(("sans-serif", 13));
         mesh.light_line_style(WHITE.mix(0.0)).y_label_formatter(&number).draw()?;
         let width = BAR_SHARE / self.series.len().max(1) as f64;
         for (i, name) in self.series.iter().enumerate() {
-            let fill = FILLS[i % FILLS.len()];
+            let fill = FILL_COLOURS[i % FILL_COLOURS.len()];
             let bar = |(at, value): (usize, f64), style: ShapeStyle| {
                 let left = at as f64 + (1.0 - BAR_SHARE) / 2.0 + i as f64 * width;
                 Rectangle::new([(left, self.foot()), (left + width, value)], style)
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     fn bars(values: &[[f64; 2]]) -> Bars {
-        let group = |(i, values): (usize, &[f64; 2])| Group { name: format!("kernel{i}"), values: values.to_vec() };
+        let group = |(i, values): (usize, &[f64; 2])| BarGroup { name: format!("kernel{i}"), values: values.to_vec() };
         let series = vec!["oldest".into(), "phase-aware".into()];
         Bars { title: "speed".into(), y: "IPC".into(), series, groups: values.iter().enumerate().map(group).collect(), line: Some(1.0) }
     }
@@ -157,7 +157,8 @@ mod tests {
 
     #[test]
     fn fills_differ_in_brightness() {
-        let brightness: Vec<f64> = FILLS.iter().map(|c| 0.3 * f64::from(c.0) + 0.59 * f64::from(c.1) + 0.11 * f64::from(c.2)).collect();
+        let brightness: Vec<f64> =
+            FILL_COLOURS.iter().map(|c| 0.3 * f64::from(c.0) + 0.59 * f64::from(c.1) + 0.11 * f64::from(c.2)).collect();
         assert!(brightness.windows(2).all(|pair| pair[1] - pair[0] >= 0.2 * 255.0), "{brightness:?}");
     }
 

@@ -2,7 +2,7 @@
 
 /// Kinds of columns. A column with counts and other numbers has the kind `Number`, and a column with any text has the kind `Text`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ColumnKind {
     /// Whole numbers.
     Count,
     /// Any other numbers.
@@ -70,11 +70,11 @@ impl Cell {
     }
 
     /// Returns the kind of column that holds the cell without loss; `None` for an empty cell, which fits every column.
-    pub(super) fn kind(&self) -> Option<Kind> {
+    pub(super) fn kind(&self) -> Option<ColumnKind> {
         match self {
-            Self::Text(_) => Some(Kind::Text),
-            Self::Count(_) => Some(Kind::Count),
-            Self::Number(_) => Some(Kind::Number),
+            Self::Text(_) => Some(ColumnKind::Text),
+            Self::Count(_) => Some(ColumnKind::Count),
+            Self::Number(_) => Some(ColumnKind::Number),
             Self::Empty => None,
         }
     }

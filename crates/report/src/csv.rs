@@ -6,8 +6,8 @@ use warpshard_stats::{IntervalSeries, Outcome, TimelineEntry};
 
 use super::facts::RunFacts;
 use super::folder::{ResultFile, Target};
-use super::frame::{Cell, Frame, Kind, NoParquet};
-use super::metrics::{Work, event_joules};
+use super::frame::{Cell, ColumnKind, Frame, NoParquet};
+use super::metrics::{WorkTotals, event_joules};
 use super::rows::{write, write_to};
 use super::text::demangled;
 
@@ -57,7 +57,7 @@ fn write_number(line: &mut String, value: u64) {
 pub fn intervals_parquet(series: &IntervalSeries) -> Result<ResultFile, NoParquet> {
     NoParquet::check()?;
     let series = series.clone();
-    Ok(ResultFile::written("intervals.parquet", move |to| write_intervals_parquet(&series, to)))
+    Ok(ResultFile::streamed("intervals.parquet", move |to| write_intervals_parquet(&series, to)))
 }
 
 #[cfg(not(feature = "parquet"))]
@@ -99,7 +99,7 @@ pub fn timeline(entries: &[TimelineEntry]) -> String {
 }
 
 /// Columns of [`kernels`] that precede the counters.
-const KERNEL: [&str; 18] = [
+const KERNEL_COLUMNS: [&str; 18] = [
     "index",
     "id",
     "name",
@@ -121,7 +121,7 @@ const KERNEL: [&str; 18] = [
 ];
 
 /// Text columns of [`kernels`].
-const TEXTS: [&str; 3] = ["name", "demangled", "sampled"];
+const TEXT_COLUMNS: [&str; 3] = ["name", "demangled", "sampled"];
 
 /// Formats the started kernel launches as CSV, one per row, with the counters of SMs and LLC slices per kernel, and the event energy in
 /// joules on machines with event energies. Values that a launch lacks are empty.
@@ -147,23 +147,23 @@ pub fn write_kernels(facts: &RunFacts, outcome: &Outcome, to: Target<'_>) -> io:
 pub fn kernels_parquet(facts: &RunFacts, outcome: &Outcome) -> Result<Vec<u8>, NoParquet> {
     let (head, rows) = kernel_cells(facts, outcome);
     let kind = |name: &str| match name {
-        _ if TEXTS.contains(&name) => Kind::Text,
-        "ipc" | "event_joules" => Kind::Number,
-        _ => Kind::Count,
+        _ if TEXT_COLUMNS.contains(&name) => ColumnKind::Text,
+        "ipc" | "event_joules" => ColumnKind::Number,
+        _ => ColumnKind::Count,
     };
     Frame::new(head.into_iter().map(|name| (name.to_owned(), kind(name))).collect(), rows.collect()).parquet()
 }
 
 fn kernel_cells<'a>(facts: &RunFacts, outcome: &'a Outcome) -> (Vec<&'static str>, impl Iterator<Item = Vec<Cell>> + use<'a>) {
     let counters = outcome.kernels.iter().take(1).flat_map(|kernel| kernel.counters.iter());
-    let own = |name: &str| !KERNEL.contains(&name);
-    let head = KERNEL.iter().copied().chain(counters.map(|counted| counted.info.name).filter(|name| own(name)));
+    let own = |name: &str| !KERNEL_COLUMNS.contains(&name);
+    let head = KERNEL_COLUMNS.iter().copied().chain(counters.map(|counted| counted.info.name).filter(|name| own(name)));
     let joules = event_joules(facts, outcome);
     let bases = outcome.sampled.as_ref().map(|sampled| &sampled.kernels);
     let head = head.chain(joules.first().map(|_| "event_joules")).chain(bases.map(|_| "sampled")).collect();
     let reached = outcome.kernels.iter().enumerate().filter(|(_, kernel)| kernel.launched.is_some());
     let rows = reached.map(move |(i, kernel)| {
-        let work = Work::of_kernel(kernel, outcome);
+        let work = WorkTotals::of_kernel(kernel, outcome);
         let facts = [
             Cell::Count(kernel.index.0.into()),
             Cell::Count(kernel.id),

@@ -13,10 +13,10 @@ use warpshard_stats::{IntervalSeries, Outcome};
 use super::csv::table;
 use super::facts::RunFacts;
 use super::folder::{ResultFile, Target};
-use super::metrics::Work;
+use super::metrics::WorkTotals;
 use super::picture::{Picture, PictureError};
-use super::plot::{Form, Plot, Series};
-use super::thinned::Thinned;
+use super::plot::{Plot, PlotForm, Series};
+use super::thinned::ThinnedSeries;
 
 /// Maximum number of components with separate lines in the plot of power over time; the other components are summed.
 const MAX_LINES: usize = 6;
@@ -30,7 +30,7 @@ pub fn breakdown(facts: &RunFacts, outcome: &Outcome) -> Option<Breakdown> {
 pub fn json(facts: &RunFacts, outcome: &Outcome) -> Option<Value> {
     let model = facts.energy.as_ref()?;
     let energy = breakdown(facts, outcome)?;
-    let instructions = Work::of_run(outcome).thread_instructions;
+    let instructions = WorkTotals::of_run(outcome).thread_instructions;
     let events: Map<String, Value> = energy
         .events()
         .filter(|(_, times, _)| *times > 0)
@@ -55,7 +55,7 @@ pub fn tables(facts: &RunFacts, outcome: &Outcome) -> Vec<ResultFile> {
     let mut files = vec![ResultFile::new("energy.csv", components(&energy))];
     if !outcome.intervals.is_empty() {
         let (model, series) = (model.clone(), outcome.intervals.clone());
-        files.push(ResultFile::written("power.csv", move |to| power(&model, &series, to)));
+        files.push(ResultFile::streamed("power.csv", move |to| power(&model, &series, to)));
     }
     files
 }
@@ -108,7 +108,7 @@ fn over_time(facts: &RunFacts, run: &Breakdown, model: &Model, intervals: &Inter
     largest.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0)));
     largest.truncate(MAX_LINES);
     let of = |energy: &Breakdown, i: usize| energy.components().nth(i).map_or(0.0, |(_, joules)| joules / energy.seconds);
-    let mut lines: Vec<Thinned> = std::iter::repeat_with(|| Thinned::of(intervals.len())).take(1 + largest.len()).collect();
+    let mut lines: Vec<ThinnedSeries> = std::iter::repeat_with(|| ThinnedSeries::of(intervals.len())).take(1 + largest.len()).collect();
     for (cycle, energy) in model.intervals(intervals) {
         let watts = std::iter::once(energy.mean_watts()).chain(largest.iter().map(|(i, ..)| of(&energy, *i)));
         lines.iter_mut().zip(watts).for_each(|(line, watts)| line.push((cycle as f64, watts)));
@@ -119,7 +119,7 @@ fn over_time(facts: &RunFacts, run: &Breakdown, model: &Model, intervals: &Inter
         title: format!("Power of {} on {}", facts.workload, facts.machine),
         x: "core cycle".into(),
         y: "watts".into(),
-        form: Form::Lines,
+        form: PlotForm::Lines,
         series: all,
     }
 }
@@ -128,7 +128,7 @@ fn over_time(facts: &RunFacts, run: &Breakdown, model: &Model, intervals: &Inter
 mod tests {
     use super::*;
     use crate::sample;
-    use crate::text::{Style, WIDTH};
+    use crate::text::{DEFAULT_COLUMNS, Style};
     use warpshard_config::Machine;
     use warpshard_energy::EnergySet;
 
@@ -178,7 +178,7 @@ mod tests {
         let summary = crate::summary(&facts, &outcome, &sample::host(), Style::Plain);
         let watts = format!("  {:.1} W on average, ", value["mean_watts"].as_f64().unwrap());
         assert!(summary.contains(&watts), "{summary}");
-        assert!(summary.lines().all(|line| line.chars().count() <= WIDTH), "{summary}");
+        assert!(summary.lines().all(|line| line.chars().count() <= DEFAULT_COLUMNS), "{summary}");
     }
 
     #[test]

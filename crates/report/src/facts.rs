@@ -46,7 +46,7 @@ pub struct RunFacts {
     /// The random seed of the run.
     pub seed: u64,
     /// Core clock of the machine.
-    pub core: Frequency,
+    pub core_clock: Frequency,
     /// Number of SMs of the machine.
     pub sms: u32,
     /// Bytes of a DRAM burst.
@@ -58,7 +58,7 @@ pub struct RunFacts {
     /// Launch parameters of all kernels in launch order; empty if unknown.
     pub launches: Vec<Launch>,
     /// Measured launches with which verdicts are compared.
-    pub measured: Measurements,
+    pub measurements: Measurements,
     /// The energy model of machines that name a set of event energies.
     pub energy: Option<Model>,
     /// Options and command line; `None` for runs that are part of a study or another larger computation.
@@ -82,13 +82,13 @@ impl RunFacts {
             capability: machine.gpu.compute_capability.to_string(),
             code: String::new(),
             seed,
-            core: machine.clocks.core,
+            core_clock: machine.clocks.core,
             sms: machine.each_gpu().map(|gpu| gpu.gpu.sms).sum(),
             dram_burst_bytes: machine.mem.dram.burst().0,
             dram_bytes_per_second: machine.each_gpu().map(dram_bytes_per_second).sum(),
             roofs: machine.each_gpu().map(Roofs::of).collect(),
             launches: Vec::new(),
-            measured: Measurements::default(),
+            measurements: Measurements::default(),
             energy: Model::of(machine).ok().flatten(),
             configuration: None,
         }
@@ -96,6 +96,6 @@ impl RunFacts {
 
     /// Returns the simulated time of `cycles` core cycles in seconds.
     pub fn seconds(&self, cycles: u64) -> f64 {
-        cycles as f64 / (self.core.0 as f64 * 1000.0)
+        cycles as f64 / (self.core_clock.0 as f64 * 1000.0)
     }
 }

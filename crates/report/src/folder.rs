@@ -18,7 +18,7 @@ use super::scratch::{self, Scratch};
 pub type Target<'a> = &'a mut (dyn Write + Send);
 
 /// A function that writes the contents of a file, the same bytes at each call.
-type Writing = dyn Fn(Target<'_>) -> io::Result<()> + Send + Sync;
+type WriteFn = dyn Fn(Target<'_>) -> io::Result<()> + Send + Sync;
 
 /// A file of a result folder.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ pub struct ResultFile {
 #[derive(Clone)]
 enum Contents {
     Bytes(Arc<[u8]>),
-    Written(Arc<Writing>),
+    Streamed(Arc<WriteFn>),
 }
 
 impl ResultFile {
@@ -42,8 +42,8 @@ impl ResultFile {
 
     /// Creates a large file `name`: `writing` writes its contents, the same bytes at each call, so that they are never in memory as a
     /// whole.
-    pub fn written(name: impl Into<String>, writing: impl Fn(Target<'_>) -> io::Result<()> + Send + Sync + 'static) -> Self {
-        Self { name: name.into(), contents: Contents::Written(Arc::new(writing)) }
+    pub fn streamed(name: impl Into<String>, writing: impl Fn(Target<'_>) -> io::Result<()> + Send + Sync + 'static) -> Self {
+        Self { name: name.into(), contents: Contents::Streamed(Arc::new(writing)) }
     }
 
     /// Writes the contents to `to`.
@@ -53,7 +53,7 @@ impl ResultFile {
     pub fn write_to(&self, to: Target<'_>) -> io::Result<()> {
         match &self.contents {
             Contents::Bytes(bytes) => to.write_all(bytes),
-            Contents::Written(writing) => writing(to),
+            Contents::Streamed(writing) => writing(to),
         }
     }
 
@@ -94,10 +94,10 @@ impl Eq for ResultFile {}
 const MANIFEST: &str = ".warpshard-files";
 
 /// Files that `warpshard timeline` and `warpshard report` add to a result later; version 0.1 also wrote bitmaps.
-const ADDED_LATER: [&str; 5] = ["timeline.svg", "timeline.png", "owners.svg", "owners.png", "report.html"];
+const LATER_FILES: [&str; 5] = ["timeline.svg", "timeline.png", "owners.svg", "owners.png", "report.html"];
 
 /// The file whose presence marks a complete result.
-const COMPLETE_MARK: &str = "stats.json";
+const COMPLETION_FILE: &str = "stats.json";
 
 /// Reasons for which results cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -175,15 +175,15 @@ impl Destination {
                 refuse_foreign(path)?;
             }
             let lock = lock_inside(path)?;
-            try_writing(path)?;
-            scratch::sweep(&make_parent(path)?);
+            check_writable(path)?;
+            scratch::remove_abandoned(&create_parent(path)?);
             lock
         } else {
-            let parent = make_parent(path)?;
+            let parent = create_parent(path)?;
             // The folder name may have the maximum length of the file system, so the lock is named after a checksum of the name.
             let name = path.file_name().unwrap_or_default().as_encoded_bytes();
             let lock = lock(path, &scratch::lock_path(&parent, &format!("{:08x}", crc32fast::hash(name))))?;
-            try_writing(&parent)?;
+            check_writable(&parent)?;
             lock
         };
         Ok(Self { target: DestinationKind::Folder { path: path.to_owned(), force, existed, _lock: lock } })
@@ -195,7 +195,7 @@ impl Destination {
     /// Fails if `parent` cannot be written.
     pub fn numbered(parent: &Path, stem: &str) -> Result<Self, FolderError> {
         fs::create_dir_all(parent).map_err(io_error("make the folder", parent))?;
-        try_writing(parent)?;
+        check_writable(parent)?;
         Ok(Self { target: DestinationKind::Numbered { parent: parent.to_owned(), stem: stem.to_owned() } })
     }
 
@@ -216,7 +216,7 @@ impl Destination {
                 Ok(path.clone())
             }
             DestinationKind::Folder { path, .. } => {
-                let mut written = write_temporary(&make_parent(path)?, path, files)?;
+                let mut written = write_temporary(&create_parent(path)?, path, files)?;
                 written.rename(path).map_err(io_error("rename the results to", path))?;
                 Ok(path.clone())
             }
@@ -234,7 +234,7 @@ fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Fold
 }
 
 fn lock(folder: &Path, file: &Path) -> Result<Lock, FolderError> {
-    let taken = Lock::take(file).map_err(io_error("write into", folder))?;
+    let taken = Lock::acquire(file).map_err(io_error("write into", folder))?;
     taken.ok_or_else(|| FolderError::InUse { folder: folder.to_owned(), holder: Lock::holder(file) })
 }
 
@@ -244,7 +244,7 @@ fn lock_inside(folder: &Path) -> Result<Lock, FolderError> {
 }
 
 /// Returns the parent folder of `path` and creates it if it does not exist.
-fn make_parent(path: &Path) -> Result<PathBuf, FolderError> {
+fn create_parent(path: &Path) -> Result<PathBuf, FolderError> {
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),
@@ -271,7 +271,7 @@ fn refuse_foreign(folder: &Path) -> Result<(), FolderError> {
 fn result_names(folder: &Path) -> Result<Vec<String>, FolderError> {
     let path = folder.join(MANIFEST);
     match fs::read_to_string(&path) {
-        Ok(text) => Ok(text.lines().chain([MANIFEST]).chain(ADDED_LATER).map(str::to_owned).collect()),
+        Ok(text) => Ok(text.lines().chain([MANIFEST]).chain(LATER_FILES).map(str::to_owned).collect()),
         Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(source) => Err(io_error("read", &path)(source)),
     }
@@ -283,7 +283,7 @@ fn manifest(files: &[ResultFile]) -> ResultFile {
     ResultFile::new(MANIFEST, lines)
 }
 
-fn try_writing(parent: &Path) -> Result<(), FolderError> {
+fn check_writable(parent: &Path) -> Result<(), FolderError> {
     Scratch::new(parent).map(drop).map_err(io_error("make a folder in", parent))
 }
 
@@ -321,8 +321,8 @@ fn refill(folder: &Path, files: &[ResultFile]) -> Result<(), FolderError> {
     let written = write_temporary(folder, folder, files)?;
     // The mark is removed first and the manifest last, so that a process that is killed in between leaves no complete result, and the next
     // process can still identify the result files.
-    let mut old: Vec<String> = result_names(folder)?.into_iter().filter(|name| name != MANIFEST && name != COMPLETE_MARK).collect();
-    old.insert(0, COMPLETE_MARK.to_owned());
+    let mut old: Vec<String> = result_names(folder)?.into_iter().filter(|name| name != MANIFEST && name != COMPLETION_FILE).collect();
+    old.insert(0, COMPLETION_FILE.to_owned());
     old.push(MANIFEST.to_owned());
     for name in old {
         let old = folder.join(name);
@@ -331,7 +331,7 @@ fn refill(folder: &Path, files: &[ResultFile]) -> Result<(), FolderError> {
             _ => {}
         }
     }
-    let (mark, others): (Vec<_>, Vec<_>) = files.iter().partition(|f| f.name == COMPLETE_MARK);
+    let (mark, others): (Vec<_>, Vec<_>) = files.iter().partition(|f| f.name == COMPLETION_FILE);
     let manifest = manifest(files);
     for file in [&manifest].into_iter().chain(others).chain(mark) {
         let target = folder.join(&file.name);
@@ -437,7 +437,7 @@ mod tests {
     fn an_interrupted_replacement_is_repeated() {
         let root = tempfile::tempdir().unwrap();
         Destination::folder(root.path(), false).unwrap().write(&files("1")).unwrap();
-        fs::remove_file(root.path().join(COMPLETE_MARK)).unwrap();
+        fs::remove_file(root.path().join(COMPLETION_FILE)).unwrap();
         Destination::folder(root.path(), false).unwrap().write(&files("2")).unwrap();
         assert_eq!(names(root.path()), [MANIFEST, "stats.json", "summary.txt"]);
     }

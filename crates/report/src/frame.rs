@@ -4,12 +4,12 @@
 
 use super::rows;
 
-pub use super::cells::{Cell, Kind};
+pub use super::cells::{Cell, ColumnKind};
 
 /// A table: a name and a kind per column, and rows with a cell for each column. Equal tables give equal bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
-    columns: Vec<(String, Kind)>,
+    columns: Vec<(String, ColumnKind)>,
     rows: Vec<Vec<Cell>>,
 }
 
@@ -18,7 +18,7 @@ impl Frame {
     ///
     /// # Panics
     /// Panics if the number of cells in a row differs from the number of columns.
-    pub fn new(mut columns: Vec<(String, Kind)>, rows: Vec<Vec<Cell>>) -> Self {
+    pub fn new(mut columns: Vec<(String, ColumnKind)>, rows: Vec<Vec<Cell>>) -> Self {
         for row in &rows {
             assert_eq!(row.len(), columns.len(), "a row of a table with {} columns", columns.len());
             for ((_, kind), cell) in columns.iter_mut().zip(row) {
@@ -29,7 +29,7 @@ impl Frame {
     }
 
     /// Returns the names and kinds of the columns.
-    pub fn columns(&self) -> &[(String, Kind)] {
+    pub fn columns(&self) -> &[(String, ColumnKind)] {
         &self.columns
     }
 
@@ -59,7 +59,7 @@ impl Frame {
 ///
 /// # Errors
 /// Fails as [`Frame::parquet`] does.
-pub fn parquet(columns: &[(String, Kind)], rows: usize, cell: impl Fn(usize, usize) -> Cell) -> Result<Vec<u8>, NoParquet> {
+pub fn parquet(columns: &[(String, ColumnKind)], rows: usize, cell: impl Fn(usize, usize) -> Cell) -> Result<Vec<u8>, NoParquet> {
     #[cfg(feature = "parquet")]
     return Ok(super::parquet::write(columns, rows, cell));
     #[cfg(not(feature = "parquet"))]
@@ -88,26 +88,26 @@ impl NoParquet {
 mod tests {
     use super::*;
 
-    fn columns(kinds: &[(&str, Kind)]) -> Vec<(String, Kind)> {
+    fn columns(kinds: &[(&str, ColumnKind)]) -> Vec<(String, ColumnKind)> {
         kinds.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect()
     }
 
     #[test]
     fn cells_widen_the_kind_of_their_column() {
-        let given = columns(&[("a", Kind::Count), ("b", Kind::Count), ("c", Kind::Number), ("d", Kind::Count)]);
+        let given = columns(&[("a", ColumnKind::Count), ("b", ColumnKind::Count), ("c", ColumnKind::Number), ("d", ColumnKind::Count)]);
         let rows = vec![
             vec![Cell::Count(1), Cell::Count(2), Cell::Empty, Cell::Count(3)],
             vec![Cell::Empty, Cell::text("gto"), Cell::Empty, Cell::Number(0.5)],
         ];
         let frame = Frame::new(given, rows);
-        let kinds: Vec<Kind> = frame.columns().iter().map(|(_, kind)| *kind).collect();
-        assert_eq!(kinds, [Kind::Count, Kind::Text, Kind::Number, Kind::Number]);
+        let kinds: Vec<ColumnKind> = frame.columns().iter().map(|(_, kind)| *kind).collect();
+        assert_eq!(kinds, [ColumnKind::Count, ColumnKind::Text, ColumnKind::Number, ColumnKind::Number]);
         assert_eq!(frame.csv(), "a,b,c,d\n1,2,,3\n,gto,,0.5\n");
     }
 
     #[test]
     fn a_build_without_parquet_returns_an_error() {
-        let made = Frame::new(columns(&[("a", Kind::Count)]), Vec::new()).parquet();
+        let made = Frame::new(columns(&[("a", ColumnKind::Count)]), Vec::new()).parquet();
         assert_eq!(made.is_ok(), cfg!(feature = "parquet"));
         assert_eq!(NoParquet::check().is_ok(), made.is_ok());
         assert!(NoParquet.to_string().contains("--features parquet"));

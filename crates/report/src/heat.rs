@@ -4,8 +4,8 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::picture::{Picture, PictureError, SIZE};
-use super::text::si;
+use super::picture::{DEFAULT_SIZE, Picture, PictureError};
+use super::text::si_number;
 
 /// Height of the title, in pixels.
 const TITLE_HEIGHT: i32 = 40;
@@ -23,7 +23,7 @@ const PANELS_PER_ROW: usize = 2;
 const TILES_HEIGHT: u32 = 300;
 /// The colour of the largest number; the least number has a tenth of its intensity.
 const LARGEST_COLOUR: RGBColor = RGBColor(0, 60, 110);
-const LEAST: f64 = 0.1;
+const MIN_COLOUR_SHARE: f64 = 0.1;
 
 /// The tiles of one panel.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub struct Panel {
 
 /// A heat map.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Heat {
+pub struct HeatMap {
     /// Title of the map, with the meaning of the numbers.
     pub title: String,
     /// Name of the horizontal axis, and its values from left to right.
@@ -47,14 +47,14 @@ pub struct Heat {
     pub panels: Vec<Panel>,
 }
 
-impl Picture for Heat {
+impl Picture for HeatMap {
     fn title(&self) -> &str {
         &self.title
     }
 
     fn size(&self) -> (u32, u32) {
         let rows = self.panels.len().div_ceil(PANELS_PER_ROW).max(1) as u32;
-        (SIZE.0, TITLE_HEIGHT as u32 + rows * (TILES_HEIGHT + (TOP_MARGIN + BOTTOM_MARGIN) as u32))
+        (DEFAULT_SIZE.0, TITLE_HEIGHT as u32 + rows * (TILES_HEIGHT + (TOP_MARGIN + BOTTOM_MARGIN) as u32))
     }
 
     fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), PictureError> {
@@ -65,12 +65,12 @@ impl Picture for Heat {
         if numbers().next().is_none() {
             return Err(PictureError::Empty { title: self.title.clone() });
         }
-        self.panels_on(area).map_err(|error| self.failure(&error))
+        self.draw_panels(area).map_err(|error| self.failure(&error))
     }
 }
 
-impl Heat {
-    fn panels_on<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
+impl HeatMap {
+    fn draw_panels<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
         area.fill(&WHITE)?;
         let (head, body) = area.split_vertically(TITLE_HEIGHT);
         let middle = |size| ("sans-serif", size).into_font().color(&BLACK).pos(Pos::new(HPos::Center, VPos::Center));
@@ -78,15 +78,16 @@ impl Heat {
         head.draw(&Text::new(self.title.clone(), (width as i32 / 2, TITLE_HEIGHT / 2), middle(22)))?;
         let columns = self.panels.len().min(PANELS_PER_ROW);
         for (panel, place) in self.panels.iter().zip(body.split_evenly((self.panels.len().div_ceil(columns), columns))) {
-            self.panel_on(panel, &place)?;
+            self.draw_panel(panel, &place)?;
         }
         area.present()
     }
 
-    fn panel_on<B: DrawingBackend>(&self, panel: &Panel, area: &DrawingArea<B, Shift>) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
+    fn draw_panel<B: DrawingBackend>(&self, panel: &Panel, area: &DrawingArea<B, Shift>) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
         let numbers = panel.values.iter().flatten().flatten();
         let (low, high) = numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| (low.min(value), high.max(value)));
-        let strength = |value: f64| if high > low { LEAST + (1.0 - LEAST) * (value - low) / (high - low) } else { 0.5 };
+        let strength =
+            |value: f64| if high > low { MIN_COLOUR_SHARE + (1.0 - MIN_COLOUR_SHARE) * (value - low) / (high - low) } else { 0.5 };
         let at = |hpos, vpos| ("sans-serif", 13).into_font().color(&BLACK).pos(Pos::new(hpos, vpos));
         let middle = at(HPos::Center, VPos::Center);
         let (width, height) = area.dim_in_pixel();
@@ -111,7 +112,7 @@ impl Heat {
                 let corners = [(across(column), down(row + 1)), (across(column + 1), down(row))];
                 if let Some(value) = *value {
                     area.draw(&Rectangle::new(corners, LARGEST_COLOUR.mix(strength(value)).filled()))?;
-                    let text = si(value).trim().to_owned();
+                    let text = si_number(value).trim().to_owned();
                     if text.chars().count() as f64 * CHAR_WIDTH < f64::from(width / columns) {
                         let colour = if strength(value) > 0.5 { &WHITE } else { &BLACK };
                         let style = ("sans-serif", 13).into_font().color(colour).pos(Pos::new(HPos::Center, VPos::Center));
@@ -130,11 +131,11 @@ impl Heat {
 mod tests {
     use super::*;
 
-    fn heat(values: &[[Option<f64>; 2]], panels: usize) -> Heat {
+    fn heat(values: &[[Option<f64>; 2]], panels: usize) -> HeatMap {
         let values = values.iter().map(|row| row.to_vec()).collect();
         let panel = Panel { name: "gemm".into(), values };
         let x = ("gpu.sms".into(), vec!["56".into(), "80".into()]);
-        Heat { title: "cycles".into(), x, y: ("sets".into(), vec!["16".into(), "32".into()]), panels: vec![panel; panels] }
+        HeatMap { title: "cycles".into(), x, y: ("sets".into(), vec!["16".into(), "32".into()]), panels: vec![panel; panels] }
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub struct Page<'a> {
 }
 
 /// The template environment of all pages: the shared style, and texts whose markup and control characters are escaped.
-static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+static PAGE_TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut pages = Environment::new();
     pages.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().expect("the usual delimiters"));
     pages.set_formatter(|out, state, value| match value.as_str() {
@@ -56,7 +56,7 @@ static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 /// # Panics
 /// Panics if the template is invalid or names a variable that the context lacks: templates are part of the program.
 pub fn render(name: &'static str, template: &'static str, context: impl Serialize) -> String {
-    let mut pages = PAGES.clone();
+    let mut pages = PAGE_TEMPLATES.clone();
     pages.add_template(name, template).unwrap_or_else(|error| panic!("template {name}: {error:#}"));
     let page = pages.get_template(name).and_then(|template| template.render(Value::from(Serde(context))));
     page.unwrap_or_else(|error| panic!("template {name}: {error:#}"))
@@ -64,7 +64,7 @@ pub fn render(name: &'static str, template: &'static str, context: impl Serializ
 
 /// The context of a page's template.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct PageContext<'a> {
     title: &'a str,
     tables: Vec<&'a PageTable<'a>>,
     figures: Vec<(&'a str, String)>,
@@ -74,7 +74,7 @@ struct Shown<'a> {
 
 /// Renders the page as an HTML document.
 pub fn page(page: &Page<'_>) -> String {
-    let shown = Shown {
+    let shown = PageContext {
         title: page.title,
         tables: page.tables.iter().filter(|table| !table.rows.is_empty()).collect(),
         figures: page.figures.iter().map(|(name, value)| (name.as_str(), format!("{value:.3}"))).collect(),

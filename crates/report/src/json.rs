@@ -7,13 +7,13 @@ use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
 use warpshard_base::StreamId;
-use warpshard_stats::{ComponentStats, Counted, EndedBy, HostFacts, KernelStats, Latencies, Outcome, Relaxed};
+use warpshard_stats::{ComponentStats, CounterValue, EndedBy, HostFacts, KernelStats, LatencyCounts, Outcome, RelaxedDeviations};
 
 use super::applications;
 use super::energy;
 use super::facts::{Configuration, RunFacts, SCHEMA_VERSION};
 use super::folder::Target;
-use super::metrics::{self, Totals, Work};
+use super::metrics::{self, Totals, WorkTotals};
 use super::sampled;
 use super::system;
 use super::text::controls_terminal;
@@ -47,7 +47,7 @@ pub fn write_stats(facts: &RunFacts, outcome: &Outcome, to: Target<'_>) -> io::R
     for (number, (key, value)) in root.iter().enumerate() {
         let mut text = String::from(if number == 0 { "{\n  " } else { ",\n  " });
         write_key(&mut text, key);
-        if key == KERNELS {
+        if key == KERNELS_KEY {
             to.write_all(text.as_bytes())?;
             write_kernels(facts, outcome, to)?;
         } else {
@@ -73,7 +73,7 @@ fn write_kernels(facts: &RunFacts, outcome: &Outcome, to: Target<'_>) -> io::Res
 }
 
 /// The key of the launches in `stats.json`.
-const KERNELS: &str = "kernels";
+const KERNELS_KEY: &str = "kernels";
 
 /// Returns all of `stats.json` but the launches, whose value is null.
 fn stats_without_kernels(facts: &RunFacts, outcome: &Outcome) -> Map<String, Value> {
@@ -90,7 +90,7 @@ fn stats_without_kernels(facts: &RunFacts, outcome: &Outcome) -> Map<String, Val
         root.insert("code".into(), facts.code.as_str().into());
     }
     root.insert("seed".into(), facts.seed.into());
-    root.insert("core_khz".into(), facts.core.0.into());
+    root.insert("core_khz".into(), facts.core_clock.0.into());
     root.insert("dram_burst_bytes".into(), facts.dram_burst_bytes.into());
     root.insert("dram_bytes_per_second".into(), facts.dram_bytes_per_second.into());
     if let Some(Configuration { command, options, .. }) = &facts.configuration {
@@ -98,15 +98,15 @@ fn stats_without_kernels(facts: &RunFacts, outcome: &Outcome) -> Map<String, Val
         root.insert("configuration".into(), std::iter::once(command).chain(options.clone()).collect::<Map<_, _>>().into());
     }
     if let Some(part) = &outcome.relaxed {
-        root.insert("relaxed".into(), relaxed(part));
+        root.insert("relaxed".into(), relaxed_json(part));
     }
     if let Some(part) = &outcome.sampled {
         root.insert("sampled".into(), sampled::json(part));
     }
     root.insert("ended_by".into(), ended_by(outcome.ended_by).into());
     root.insert("counted_until".into(), outcome.counted_until.into());
-    root.insert("total".into(), total(outcome));
-    root.insert(KERNELS.into(), Value::Null);
+    root.insert("total".into(), total_json(outcome));
+    root.insert(KERNELS_KEY.into(), Value::Null);
     root.insert("streams".into(), metrics::streams(outcome).iter().map(stream).collect());
     if !outcome.applications.is_empty() {
         root.insert("applications".into(), applications::json(facts, outcome));
@@ -131,7 +131,7 @@ fn stats_without_kernels(facts: &RunFacts, outcome: &Outcome) -> Map<String, Val
 }
 
 /// Returns the lateness of messages, which makes a relaxed run approximate.
-fn relaxed(relaxed: &Relaxed) -> Value {
+fn relaxed_json(relaxed: &RelaxedDeviations) -> Value {
     let class = |(class, messages): (usize, &u64)| json!({ "from_cycles": 1u64 << class, "messages": messages });
     json!({
         "epoch_cycles": relaxed.epoch_cycles,
@@ -146,11 +146,11 @@ fn relaxed(relaxed: &Relaxed) -> Value {
 }
 
 /// Returns the latencies over the chip, and the means and tails of each channel.
-fn read_latencies(channels: &[Latencies]) -> Value {
-    let mut all = Latencies::default();
+fn read_latencies(channels: &[LatencyCounts]) -> Value {
+    let mut all = LatencyCounts::default();
     channels.iter().for_each(|channel| all.add(channel));
     let all = all.histogram();
-    let each: Vec<_> = channels.iter().map(Latencies::histogram).collect();
+    let each: Vec<_> = channels.iter().map(LatencyCounts::histogram).collect();
     let mean = |histogram: &Histogram<u64>| if histogram.is_empty() { Value::Null } else { histogram.mean().into() };
     let known = |histogram: &Histogram<u64>, value: u64| if histogram.is_empty() { Value::Null } else { value.into() };
     let quantile = |histogram: &Histogram<u64>, q| known(histogram, histogram.value_at_quantile(q));
@@ -180,19 +180,19 @@ fn cpu_core(core: &metrics::CpuWork) -> Value {
     })
 }
 
-fn work_into(map: &mut Map<String, Value>, work: &Work) {
+fn add_work(map: &mut Map<String, Value>, work: &WorkTotals) {
     map.insert("warp_instructions".into(), work.warp_instructions.into());
     map.insert("thread_instructions".into(), work.thread_instructions.into());
     map.insert("ipc".into(), work.ipc().into());
 }
 
-fn total(outcome: &Outcome) -> Value {
+fn total_json(outcome: &Outcome) -> Value {
     let kernels = &outcome.kernels;
     let mut map = Map::new();
     map.insert("cycles".into(), outcome.cycles.into());
     map.insert("net_cycles".into(), metrics::net_cycles(outcome).into());
     map.insert("launch_latency_cycles".into(), metrics::launch_latency_cycles(outcome).into());
-    work_into(&mut map, &Work::of_run(outcome));
+    add_work(&mut map, &WorkTotals::of_run(outcome));
     map.insert("kernels".into(), kernels.len().into());
     map.insert("kernels_ended".into(), kernels.iter().filter(|k| k.ended.is_some()).count().into());
     map.insert("kernels_not_launched".into(), kernels.iter().filter(|k| k.launched.is_none()).count().into());
@@ -203,7 +203,7 @@ fn total(outcome: &Outcome) -> Value {
 }
 
 fn kernel(kernel: &KernelStats, (outcome, judge): (&Outcome, &VerdictBuilder<'_>), joules: Option<f64>) -> Value {
-    let work = Work::of_kernel(kernel, outcome);
+    let work = WorkTotals::of_kernel(kernel, outcome);
     let mut map = Map::new();
     map.insert("index".into(), kernel.index.0.into());
     map.insert("name".into(), kernel.name.as_str().into());
@@ -224,7 +224,7 @@ fn kernel(kernel: &KernelStats, (outcome, judge): (&Outcome, &VerdictBuilder<'_>
     map.insert("cycles".into(), (work.cycles + kernel.launch_latency_cycles).into());
     map.insert("cycles_active".into(), work.cycles.into());
     map.insert("launch_latency_cycles".into(), kernel.launch_latency_cycles.into());
-    work_into(&mut map, &work);
+    add_work(&mut map, &work);
     if let Some(joules) = joules {
         map.insert("event_joules".into(), joules.into());
     }
@@ -241,7 +241,7 @@ fn stream(stream: &metrics::StreamWork) -> Value {
     map.insert("stream".into(), number.into());
     map.insert("kernels".into(), stream.kernels.into());
     map.insert("cycles".into(), stream.work.cycles.into());
-    work_into(&mut map, &stream.work);
+    add_work(&mut map, &stream.work);
     map.insert("counters".into(), values(&stream.counters));
     Value::Object(map)
 }
@@ -252,7 +252,7 @@ fn scheduler_cycles(totals: &Totals) -> Value {
     json!({ "total": all, "reasons": values(&reasons) })
 }
 
-fn values(counters: &[Counted]) -> Value {
+fn values(counters: &[CounterValue]) -> Value {
     Value::Object(counters.iter().map(|c| (c.info.name.to_owned(), c.value.into())).collect())
 }
 
@@ -276,7 +276,7 @@ fn components(totals: &Totals, components: &[ComponentStats]) -> Value {
 }
 
 /// Returns the value of the counter `name`, which nearly always has the index `place`.
-fn value_at(counters: &[Counted], place: usize, name: &str) -> Option<u64> {
+fn value_at(counters: &[CounterValue], place: usize, name: &str) -> Option<u64> {
     match counters.get(place) {
         Some(counted) if counted.info.name == name => Some(counted.value),
         _ => metrics::counter(counters, name),
@@ -285,8 +285,8 @@ fn value_at(counters: &[Counted], place: usize, name: &str) -> Option<u64> {
 
 /// Returns the unit and description of every counter in the file.
 fn counter_help(totals: &Totals, kernels: &[KernelStats]) -> Value {
-    let help = |counters: &[Counted]| -> Value {
-        let describe = |c: &Counted| (c.info.name.to_owned(), json!({ "unit": c.info.unit, "help": c.info.help }));
+    let help = |counters: &[CounterValue]| -> Value {
+        let describe = |c: &CounterValue| (c.info.name.to_owned(), json!({ "unit": c.info.unit, "help": c.info.help }));
         Value::Object(counters.iter().map(describe).collect())
     };
     let mut map = Map::new();
@@ -299,7 +299,7 @@ fn counter_help(totals: &Totals, kernels: &[KernelStats]) -> Value {
 
 /// Formats `host.json`: the execution of the run on the host.
 pub fn host(facts: &RunFacts, outcome: &Outcome, host: &HostFacts) -> String {
-    let work = Work::of_run(outcome);
+    let work = WorkTotals::of_run(outcome);
     let rate = |amount: u64| metrics::per_second(amount as f64, host.simulate_seconds);
     let balance = metrics::worker_balance(host);
     let workers = host

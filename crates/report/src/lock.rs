@@ -27,12 +27,12 @@ impl Lock {
     ///
     /// # Errors
     /// Fails if the file cannot be created.
-    pub(super) fn take(path: &Path) -> io::Result<Option<Self>> {
+    pub(super) fn acquire(path: &Path) -> io::Result<Option<Self>> {
         for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
                 std::thread::sleep(RETRY_DELAY);
             }
-            if let Some(lock) = Self::try_take(path)? {
+            if let Some(lock) = Self::try_acquire(path)? {
                 return Ok(Some(lock));
             }
         }
@@ -40,11 +40,11 @@ impl Lock {
     }
 
     /// Takes the lock at `path` if its file exists and no process holds it; `None` also if the file system has no locks.
-    pub(super) fn take_over(path: &Path) -> Option<Self> {
-        Self::try_take(path).ok().flatten().filter(|lock| lock.file.is_some())
+    pub(super) fn acquire_abandoned(path: &Path) -> Option<Self> {
+        Self::try_acquire(path).ok().flatten().filter(|lock| lock.file.is_some())
     }
 
-    fn try_take(path: &Path) -> io::Result<Option<Self>> {
+    fn try_acquire(path: &Path) -> io::Result<Option<Self>> {
         let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
         match file.try_lock() {
             Ok(()) if is_at(&file, path)? => {
@@ -54,7 +54,7 @@ impl Lock {
             }
             // The previous holder removed the file between the opening and the locking.
             Ok(()) | Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) if no_locks(&error) => Ok(Some(Self { path: path.to_owned(), file: None })),
+            Err(TryLockError::Error(error)) if is_unsupported(&error) => Ok(Some(Self { path: path.to_owned(), file: None })),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
@@ -87,7 +87,7 @@ fn is_at(_: &File, path: &Path) -> io::Result<bool> {
 }
 
 /// Returns true if the file system has no locks; a network file system without a lock service returns `ENOLCK`.
-fn no_locks(error: &io::Error) -> bool {
+fn is_unsupported(error: &io::Error) -> bool {
     const ENOLCK: i32 = 37;
     error.kind() == io::ErrorKind::Unsupported || (cfg!(target_os = "linux") && error.raw_os_error() == Some(ENOLCK))
 }
@@ -100,13 +100,13 @@ mod tests {
     fn a_lock_is_held_once_and_leaves_no_file() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("a.lock");
-        let lock = Lock::take(&path).unwrap().unwrap();
+        let lock = Lock::acquire(&path).unwrap().unwrap();
         assert_eq!(Lock::holder(&path), Some(std::process::id()));
-        assert!(Lock::take(&path).unwrap().is_none());
-        assert!(Lock::take_over(&path).is_none());
+        assert!(Lock::acquire(&path).unwrap().is_none());
+        assert!(Lock::acquire_abandoned(&path).is_none());
         drop(lock);
         assert!(!path.exists());
-        assert!(Lock::take(&path).unwrap().is_some());
+        assert!(Lock::acquire(&path).unwrap().is_some());
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..200 {
-                        if let Some(lock) = Lock::try_take(&path).unwrap() {
+                        if let Some(lock) = Lock::try_acquire(&path).unwrap() {
                             let mut turns = turns.try_lock().expect("no other thread holds the lock");
                             std::thread::yield_now();
                             *turns += 1;
@@ -137,6 +137,6 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("a.lock");
         fs::write(&path, "4711").unwrap();
-        assert!(Lock::take_over(&path).is_some());
+        assert!(Lock::acquire_abandoned(&path).is_some());
     }
 }

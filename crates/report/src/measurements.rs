@@ -2,7 +2,7 @@
 
 /// A launch that was measured and simulated.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
+pub struct MeasuredError {
     /// The name of the launch: its program and its kernel.
     pub launch: String,
     /// The class of the launch: "compute", "LLC", "DRAM", "latency" or "short", or the name of its computation.
@@ -17,5 +17,5 @@ pub struct Measurements {
     /// The name of the machine.
     pub machine: &'static str,
     /// The measured launches.
-    pub launches: &'static [Measured],
+    pub launches: &'static [MeasuredError],
 }

@@ -3,7 +3,7 @@
 //! A component may lack any counter; a metric that cannot be computed is `None`, never zero.
 
 use warpshard_base::StreamId;
-use warpshard_stats::{ComponentStats, Counted, HostFacts, KernelStats, Outcome};
+use warpshard_stats::{ComponentStats, CounterValue, HostFacts, KernelStats, Outcome};
 
 use super::facts::RunFacts;
 use super::nsight;
@@ -34,7 +34,7 @@ pub fn counted_seconds(facts: &RunFacts, outcome: &Outcome) -> f64 {
 }
 
 /// Returns the value of a counter in a list.
-pub fn counter(counters: &[Counted], name: &str) -> Option<u64> {
+pub fn counter(counters: &[CounterValue], name: &str) -> Option<u64> {
     counters.iter().find(|c| c.info.name == name).map(|c| c.value)
 }
 
@@ -58,7 +58,7 @@ pub struct KindTotal {
     /// Number of components.
     pub count: u32,
     /// The sums, in the order of the first component's counters.
-    pub counters: Vec<Counted>,
+    pub counters: Vec<CounterValue>,
 }
 
 /// Sums per kind of component, in the order in which the kinds first occur.
@@ -78,7 +78,7 @@ impl Totals {
             total.count += 1;
             for (i, counted) in component.counters.iter().enumerate() {
                 // Components of one kind nearly always have the same counters in the same order.
-                let same = |c: &Counted| std::ptr::eq(c.info, counted.info) || c.info.name == counted.info.name;
+                let same = |c: &CounterValue| std::ptr::eq(c.info, counted.info) || c.info.name == counted.info.name;
                 match total.counters.get(i).is_some_and(same).then_some(i).or_else(|| total.counters.iter().position(same)) {
                     Some(at) => total.counters[at].value += counted.value,
                     None => total.counters.push(*counted),
@@ -105,13 +105,13 @@ impl Totals {
 }
 
 /// Returns scheduler cycles by reason: the counters of the SMs whose unit is scheduler cycles, in their order of priority.
-pub fn scheduler_cycles(totals: &Totals) -> Vec<Counted> {
+pub fn scheduler_cycles(totals: &Totals) -> Vec<CounterValue> {
     totals.kind("sm").map(|k| k.counters.iter().filter(|c| c.info.unit == SCHEDULER_CYCLES).copied().collect()).unwrap_or_default()
 }
 
 /// Returns warp cycles by state, with Nsight Compute's names, if the SMs count them.
-pub fn warp_cycles(totals: &Totals) -> Vec<Counted> {
-    let is_state = |counted: &Counted| counted.info.unit == WARP_CYCLES && counted.info.name.starts_with(nsight::WARP_COUNTER_PREFIX);
+pub fn warp_cycles(totals: &Totals) -> Vec<CounterValue> {
+    let is_state = |counted: &CounterValue| counted.info.unit == WARP_CYCLES && counted.info.name.starts_with(nsight::WARP_COUNTER_PREFIX);
     totals.kind("sm").map(|k| k.counters.iter().filter(|c| is_state(c)).copied().collect()).unwrap_or_default()
 }
 
@@ -142,14 +142,14 @@ impl MemoryLevel {
 }
 
 /// Returns the counters that SMs keep per kernel, summed over the kernels.
-pub fn kernel_totals(outcome: &Outcome) -> Vec<Counted> {
+pub fn kernel_totals(outcome: &Outcome) -> Vec<CounterValue> {
     let mut sums = Vec::new();
     outcome.kernels.iter().for_each(|kernel| add(&mut sums, kernel.counters.iter()));
     sums
 }
 
 /// Adds counters by their names.
-fn add(sums: &mut Vec<Counted>, counters: impl Iterator<Item = Counted>) {
+fn add(sums: &mut Vec<CounterValue>, counters: impl Iterator<Item = CounterValue>) {
     for counted in counters {
         match sums.iter_mut().find(|sum| sum.info.name == counted.info.name) {
             Some(sum) => sum.value += counted.value,
@@ -235,7 +235,7 @@ fn dram(component: &dyn Fn(&str, &str) -> Option<u64>, burst_bytes: u64) -> Opti
 
 /// Instructions and cycles of a kernel, a stream or the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct WorkTotals {
     /// Core cycles.
     pub cycles: u64,
     /// Executed warp instructions.
@@ -244,7 +244,7 @@ pub struct Work {
     pub thread_instructions: u64,
 }
 
-impl Work {
+impl WorkTotals {
     /// Returns the work of a kernel. Its cycles are counted from the start of its first CTA to the end of its last CTA, or to the end of
     /// the run.
     pub fn of_kernel(kernel: &KernelStats, outcome: &Outcome) -> Self {
@@ -335,16 +335,16 @@ pub struct StreamWork {
     /// Number of kernels launched into the stream.
     pub kernels: u32,
     /// Work of the kernels. Kernels of one stream run in order, so their cycles add up.
-    pub work: Work,
+    pub work: WorkTotals,
     /// Counters of the kernels, summed.
-    pub counters: Vec<Counted>,
+    pub counters: Vec<CounterValue>,
 }
 
 /// Returns the work per stream, by ascending stream id.
 pub fn streams(outcome: &Outcome) -> Vec<StreamWork> {
     let mut streams: Vec<StreamWork> = Vec::new();
     for kernel in &outcome.kernels {
-        let work = Work::of_kernel(kernel, outcome);
+        let work = WorkTotals::of_kernel(kernel, outcome);
         match streams.binary_search_by_key(&kernel.stream, |s| s.stream) {
             Ok(at) => {
                 streams[at].kernels += 1;
@@ -437,21 +437,21 @@ mod tests {
         let streams = streams(&outcome);
         assert_eq!(streams.iter().map(|s| s.stream.0).collect::<Vec<_>>(), [0, 7]);
         let sum: u64 = streams.iter().map(|s| s.work.thread_instructions).sum();
-        assert_eq!(sum, Work::of_run(&outcome).thread_instructions);
+        assert_eq!(sum, WorkTotals::of_run(&outcome).thread_instructions);
     }
 
     #[test]
     fn a_kernel_that_did_not_end_counts_up_to_the_end_of_the_run() {
         let mut outcome = sample::outcome();
         outcome.kernels[1].ended = None;
-        let work = Work::of_kernel(&outcome.kernels[1], &outcome);
+        let work = WorkTotals::of_kernel(&outcome.kernels[1], &outcome);
         assert_eq!(work.cycles, outcome.cycles - outcome.kernels[1].started.unwrap());
     }
 
     #[test]
     fn zero_over_zero_is_none() {
         assert_eq!(ratio(0, 0), None);
-        assert_eq!(Work::default().ipc(), None);
+        assert_eq!(WorkTotals::default().ipc(), None);
         assert_eq!(worker_balance(&HostFacts::default()), None);
     }
 }

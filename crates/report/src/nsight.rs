@@ -2,7 +2,7 @@
 
 /// Stall reasons of Nsight Compute and the equivalent counters.
 #[derive(Clone, Copy, Debug)]
-pub struct Stalls {
+pub struct StallMetric {
     /// The name of the metric in comparisons.
     pub metric: &'static str,
     /// Nsight Compute's reasons, as in `smsp__average_warps_issue_stalled_REASON_per_issue_active`.
@@ -13,23 +13,23 @@ pub struct Stalls {
 
 /// All stall reasons. Nsight Compute counts every waiting warp, and warpshard assigns one reason to each scheduler cycle, so that only
 /// shares can be compared.
-pub const STALLS: &[Stalls] = &[
-    Stalls { metric: "stall shares: selected", nsight: &["selected"], ours: &["issued"] },
-    Stalls { metric: "stall shares: long_scoreboard", nsight: &["long_scoreboard"], ours: &["stall_scoreboard_memory"] },
-    Stalls { metric: "stall shares: wait + short_scoreboard", nsight: &["wait", "short_scoreboard"], ours: &["stall_scoreboard_alu"] },
-    Stalls {
+pub const STALL_METRICS: &[StallMetric] = &[
+    StallMetric { metric: "stall shares: selected", nsight: &["selected"], ours: &["issued"] },
+    StallMetric { metric: "stall shares: long_scoreboard", nsight: &["long_scoreboard"], ours: &["stall_scoreboard_memory"] },
+    StallMetric { metric: "stall shares: wait + short_scoreboard", nsight: &["wait", "short_scoreboard"], ours: &["stall_scoreboard_alu"] },
+    StallMetric {
         metric: "stall shares: lg_throttle + mio_throttle",
         nsight: &["lg_throttle", "mio_throttle"],
         ours: &["stall_memory_pipeline"],
     },
-    Stalls {
+    StallMetric {
         metric: "stall shares: math_pipe_throttle + dispatch_stall",
         nsight: &["math_pipe_throttle", "dispatch_stall"],
         ours: &["stall_pipeline", "stall_memory_collectors"],
     },
-    Stalls { metric: "stall shares: barrier", nsight: &["barrier"], ours: &["stall_barrier"] },
-    Stalls { metric: "stall shares: membar", nsight: &["membar"], ours: &["stall_fence"] },
-    Stalls {
+    StallMetric { metric: "stall shares: barrier", nsight: &["barrier"], ours: &["stall_barrier"] },
+    StallMetric { metric: "stall shares: membar", nsight: &["membar"], ours: &["stall_fence"] },
+    StallMetric {
         metric: "stall shares: no_instruction + branch_resolving",
         nsight: &["no_instruction", "branch_resolving"],
         ours: &["stall_fetch"],
@@ -38,7 +38,7 @@ pub const STALLS: &[Stalls] = &[
 
 /// A state of warps.
 #[derive(Clone, Copy, Debug)]
-pub struct State {
+pub struct WarpStateMetric {
     /// The name of the metric in comparisons.
     pub metric: &'static str,
     /// Nsight Compute's name, as in `smsp__average_warps_issue_stalled_STATE_per_issue_active`.
@@ -52,12 +52,12 @@ pub const WARP_COUNTER_PREFIX: &str = "warp_";
 
 macro_rules! states {
     ($($state:literal),* $(,)?) => {
-        &[$(State { metric: concat!("warp states: ", $state), nsight: $state, ours: concat!("warp_", $state) }),*]
+        &[$(WarpStateMetric { metric: concat!("warp states: ", $state), nsight: $state, ours: concat!("warp_", $state) }),*]
     };
 }
 
 /// All of Nsight Compute's warp states. No simulated warp sleeps.
-pub const STATES: &[State] = states![
+pub const WARP_STATE_METRICS: &[WarpStateMetric] = states![
     "selected",
     "not_selected",
     "wait",
@@ -80,4 +80,4 @@ pub const STATES: &[State] = states![
 ];
 
 /// States that Nsight Compute does not list: `grid_dependency` means that a warp waits for the end of the previous launch.
-pub const ADDITIONAL_STATES: &[State] = states!["grid_dependency"];
+pub const ADDITIONAL_WARP_STATE_METRICS: &[WarpStateMetric] = states!["grid_dependency"];

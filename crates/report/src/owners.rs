@@ -6,22 +6,22 @@ use std::collections::BTreeMap;
 
 use super::plot::Series;
 use super::strips::Strips;
-use super::timeline::Record;
+use super::timeline::TimelineRecord;
 
 /// Owner and power state of an SM after a decision.
 #[derive(Clone, Copy)]
-struct State {
+struct SmState {
     owner: u16,
     power: f64,
 }
 
 /// Value of the power state of a power-gated SM in the timeline.
-const GATED: f64 = 0.0;
-const ACTIVE: f64 = 2.0;
+const GATED_LEVEL: f64 = 0.0;
+const ACTIVE_LEVEL: f64 = 2.0;
 
 /// Returns the picture; `None` if no controller assigned SMs to applications.
-pub fn picture(records: &[Record]) -> Option<Strips> {
-    let mut sms: BTreeMap<u16, State> = BTreeMap::new();
+pub fn picture(records: &[TimelineRecord]) -> Option<Strips> {
+    let mut sms: BTreeMap<u16, SmState> = BTreeMap::new();
     let mut strips: BTreeMap<u16, Vec<(f64, f64)>> = BTreeMap::new();
     let mut gated: Vec<(f64, f64)> = Vec::new();
     let mut rest = records;
@@ -35,16 +35,16 @@ pub fn picture(records: &[Record]) -> Option<Strips> {
             match record.name.as_str() {
                 "owner" => {
                     strips.entry(value as u16).or_default();
-                    sms.entry(sm).or_insert(State { owner: 0, power: ACTIVE }).owner = value as u16;
+                    sms.entry(sm).or_insert(SmState { owner: 0, power: ACTIVE_LEVEL }).owner = value as u16;
                 }
-                "power" => sms.entry(sm).or_insert(State { owner: 0, power: ACTIVE }).power = value,
+                "power" => sms.entry(sm).or_insert(SmState { owner: 0, power: ACTIVE_LEVEL }).power = value,
                 _ => {}
             }
         }
         for (&app, points) in &mut strips {
-            step(points, at, sms.values().filter(|state| state.owner == app && state.power == ACTIVE).count());
+            add_step(points, at, sms.values().filter(|state| state.owner == app && state.power == ACTIVE_LEVEL).count());
         }
-        step(&mut gated, at, sms.values().filter(|state| state.power == GATED).count());
+        add_step(&mut gated, at, sms.values().filter(|state| state.power == GATED_LEVEL).count());
     }
     if strips.is_empty() {
         return None;
@@ -55,7 +55,7 @@ pub fn picture(records: &[Record]) -> Option<Strips> {
 }
 
 /// Extends the line to cycle `at` with the old count, and continues with the new one.
-fn step(points: &mut Vec<(f64, f64)>, at: u64, count: usize) {
+fn add_step(points: &mut Vec<(f64, f64)>, at: u64, count: usize) {
     if let Some(&(_, before)) = points.last() {
         points.push((at as f64, before));
     }

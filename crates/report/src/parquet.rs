@@ -14,25 +14,25 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::types::{Type, TypePtr};
 
-use super::cells::{Cell, Kind};
+use super::cells::{Cell, ColumnKind};
 use super::folder::Target;
 
 /// Returns the bytes of a table's file.
-pub(super) fn write(columns: &[(String, Kind)], rows: usize, cell: impl Fn(usize, usize) -> Cell) -> Vec<u8> {
+pub(super) fn write(columns: &[(String, ColumnKind)], rows: usize, cell: impl Fn(usize, usize) -> Cell) -> Vec<u8> {
     // Only writing to a file and an invalid schema can fail.
     try_write(columns, rows, cell).expect("memory takes every byte")
 }
 
-fn try_write(columns: &[(String, Kind)], rows: usize, cell: impl Fn(usize, usize) -> Cell) -> Result<Vec<u8>> {
+fn try_write(columns: &[(String, ColumnKind)], rows: usize, cell: impl Fn(usize, usize) -> Cell) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut file = SerializedFileWriter::new(&mut bytes, schema(columns)?, properties())?;
     let mut group = file.next_row_group()?;
     for (place, (_, kind)) in columns.iter().enumerate() {
         let cells = || (0..rows).map(|row| cell(row, place));
         match kind {
-            Kind::Count => column::<Int64Type>(&mut group, cells().map(|cell| bits(&cell)).collect())?,
-            Kind::Number => column::<DoubleType>(&mut group, cells().map(|cell| cell.as_number()).collect())?,
-            Kind::Text => {
+            ColumnKind::Count => column::<Int64Type>(&mut group, cells().map(|cell| bits(&cell)).collect())?,
+            ColumnKind::Number => column::<DoubleType>(&mut group, cells().map(|cell| cell.as_number()).collect())?,
+            ColumnKind::Text => {
                 column::<ByteArrayType>(&mut group, cells().map(|cell| cell.as_text().map(|text| text.as_str().into())).collect())?
             }
         }
@@ -52,7 +52,7 @@ pub(super) fn write_counts(
     to: Target<'_>,
     mut read: impl FnMut(Range<usize>, &mut [Vec<u64>]),
 ) -> io::Result<()> {
-    let columns: Vec<_> = names.iter().map(|name| (name.clone(), Kind::Count)).collect();
+    let columns: Vec<_> = names.iter().map(|name| (name.clone(), ColumnKind::Count)).collect();
     let mut file = SerializedFileWriter::new(to, schema(&columns)?, properties())?;
     let mut group = file.next_row_group()?;
     let present = vec![1; rows];
@@ -77,12 +77,12 @@ fn properties() -> Arc<WriterProperties> {
     Arc::new(WriterProperties::builder().set_created_by("warpshard".into()).set_compression(Compression::SNAPPY).build())
 }
 
-fn schema(columns: &[(String, Kind)]) -> Result<TypePtr> {
-    let field = |(name, kind): &(String, Kind)| {
+fn schema(columns: &[(String, ColumnKind)]) -> Result<TypePtr> {
+    let field = |(name, kind): &(String, ColumnKind)| {
         let (physical, logical) = match kind {
-            Kind::Count => (Physical::INT64, Some(LogicalType::integer(64, false))),
-            Kind::Number => (Physical::DOUBLE, None),
-            Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            ColumnKind::Count => (Physical::INT64, Some(LogicalType::integer(64, false))),
+            ColumnKind::Number => (Physical::DOUBLE, None),
+            ColumnKind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
         let built = Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL).with_logical_type(logical).build();
         built.map(Arc::new)
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_table_is_read_back_as_it_was_with_its_types_and_its_empty_cells() {
-        let columns = [("run", Kind::Count), ("ipc", Kind::Number), ("gpu.sm.order", Kind::Text)];
+        let columns = [("run", ColumnKind::Count), ("ipc", ColumnKind::Number), ("gpu.sm.order", ColumnKind::Text)];
         let columns = columns.map(|(name, kind)| (name.to_owned(), kind)).to_vec();
         let rows = vec![
             vec![Cell::Count(u64::MAX), Cell::Number(-0.5), Cell::text("gto, \"ä\"")],
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_table_without_rows_has_its_columns() {
-        let bytes = Frame::new(vec![("a".into(), Kind::Count)], Vec::new()).parquet().unwrap();
+        let bytes = Frame::new(vec![("a".into(), ColumnKind::Count)], Vec::new()).parquet().unwrap();
         let reader = reader(&bytes);
         assert_eq!((reader.metadata().file_metadata().num_rows(), reader.metadata().file_metadata().schema().get_fields().len()), (0, 1));
     }

@@ -12,7 +12,7 @@ use plotters::style::register_font;
 use super::text::printable_lines;
 
 /// Default width and height of a picture, in pixels.
-pub const SIZE: (u32, u32) = (860, 640);
+pub const DEFAULT_SIZE: (u32, u32) = (860, 640);
 
 /// Reasons for which a picture cannot be drawn.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +50,7 @@ pub trait Picture {
 
     /// Returns width and height of the picture in pixels.
     fn size(&self) -> (u32, u32) {
-        SIZE
+        DEFAULT_SIZE
     }
 
     /// Draws the picture.

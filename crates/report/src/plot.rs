@@ -7,10 +7,10 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
 use super::picture::{Picture, PictureError};
-use super::ticks::Labels;
+use super::ticks::TickLabels;
 
 /// Maximum number of labels of an axis.
-const LABELS: usize = 11;
+const MAX_LABELS: usize = 11;
 
 /// Greatest ratio of the minimum to the maximum of an axis for which the axis begins at zero.
 const MAX_RATIO_FROM_ZERO: f64 = 0.2;
@@ -28,7 +28,7 @@ pub struct Series {
 
 /// The form of a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum PlotForm {
     /// Points on two logarithmic axes with the same range, with the identity line.
     Scatter,
     /// Lines on linear axes; the y axis starts at zero if all values are positive.
@@ -45,7 +45,7 @@ pub struct Plot {
     /// Label of the y axis, with the unit.
     pub y: String,
     /// Form of the plot.
-    pub form: Form,
+    pub form: PlotForm,
     /// The series of the plot.
     pub series: Vec<Series>,
 }
@@ -65,11 +65,11 @@ impl Picture for Plot {
     fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), PictureError> {
         let Extent { x: (x_low, x_high), y: (y_low, y_high) } = self.extent()?;
         let drawn = match self.form {
-            Form::Scatter => {
+            PlotForm::Scatter => {
                 let (low, high) = (x_low.min(y_low) / 1.5, x_high.max(y_high) * 1.5);
                 self.draw_on(area, (low..high).log_scale(), (low..high).log_scale(), Some((low, high)))
             }
-            Form::Lines => {
+            PlotForm::Lines => {
                 let room = |low: f64, high: f64| if high > low { (high - low) * 0.05 } else { high.abs().max(1.0) * 0.5 };
                 let bottom = if y_low >= 0.0 { 0.0 } else { y_low - room(y_low, y_high) };
                 // An axis that begins at the first of many steps would hide its distance from zero.
@@ -94,10 +94,10 @@ impl Plot {
             // Samples of the line between two points.
             let along = |pair: &[(f64, f64)]| {
                 let (from, to) = (place(pair[0]), place(pair[pair.len() - 1]));
-                (0..=16).filter(|step| inside(between(from, to, f64::from(*step) / 16.0))).count()
+                (0..=16).filter(|step| inside(interpolated(from, to, f64::from(*step) / 16.0))).count()
             };
             let spans = |series: &Series| match self.form {
-                Form::Lines if series.points.len() > 1 => series.points.windows(2).map(along).sum::<usize>(),
+                PlotForm::Lines if series.points.len() > 1 => series.points.windows(2).map(along).sum::<usize>(),
                 _ => series.points.iter().filter(|point| inside(place(**point))).count(),
             };
             self.series.iter().map(spans).sum::<usize>()
@@ -115,12 +115,12 @@ impl Plot {
     /// range.
     fn labels(&self, of: impl Fn(&(f64, f64)) -> f64) -> usize {
         let values = || self.series.iter().flat_map(|series| &series.points).map(&of);
-        if self.form == Form::Scatter || values().any(|value| value.fract() != 0.0) {
-            return LABELS;
+        if self.form == PlotForm::Scatter || values().any(|value| value.fract() != 0.0) {
+            return MAX_LABELS;
         }
         let (low, high) = values().fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));
         let low = if low > 0.0 && low <= high * MAX_RATIO_FROM_ZERO { 0.0 } else { low };
-        LABELS.min((high - low).max(1.0) as usize + 1)
+        MAX_LABELS.min((high - low).max(1.0) as usize + 1)
     }
 
     /// Returns the extent of all points after checking every point.
@@ -128,7 +128,7 @@ impl Plot {
         let mut extent: Option<Extent> = None;
         for series in &self.series {
             for &(x, y) in &series.points {
-                let shown = |value: f64| value.is_finite() && (self.form == Form::Lines || value > 0.0);
+                let shown = |value: f64| value.is_finite() && (self.form == PlotForm::Lines || value > 0.0);
                 if !shown(x) || !shown(y) {
                     return Err(PictureError::Value { title: self.title.clone(), series: series.name.clone(), point: (x, y) });
                 }
@@ -156,11 +156,11 @@ impl Plot {
         let mut chart = builder.build_cartesian_2d(x_range, y_range)?;
         let axes = chart.as_coord_spec();
         let x_labels = self.labels(|point| point.0);
-        let (x, y) = (Labels::of_axis(axes.x_spec(), x_labels), Labels::of_axis(axes.y_spec(), LABELS));
+        let (x, y) = (TickLabels::of_axis(axes.x_spec(), x_labels), TickLabels::of_axis(axes.y_spec(), MAX_LABELS));
         let (x, y) = (|value: &f64| x.text(*value), |value: &f64| y.text(*value));
         let mut mesh = chart.configure_mesh();
         mesh.x_desc(&self.x).y_desc(&self.y).axis_desc_style(("sans-serif", 16)).label_style(("sans-serif", 13));
-        mesh.light_line_style(WHITE.mix(0.0)).x_labels(x_labels).y_labels(LABELS).x_label_formatter(&x).y_label_formatter(&y).draw()?;
+        mesh.light_line_style(WHITE.mix(0.0)).x_labels(x_labels).y_labels(MAX_LABELS).x_label_formatter(&x).y_label_formatter(&y).draw()?;
         if let Some((low, high)) = identity {
             chart.draw_series(LineSeries::new([(low, low), (high, high)], BLACK.mix(0.5)))?;
         }
@@ -168,15 +168,15 @@ impl Plot {
             let colour = colour(i);
             let points = series.points.iter().copied();
             match (self.form, dashes(i)) {
-                (Form::Scatter, _) => {
+                (PlotForm::Scatter, _) => {
                     let drawn = chart.draw_series(points.map(|p| marker(i, p, colour)))?;
                     drawn.label(&series.name).legend(move |at| marker(i, (at.0 + 10, at.1), colour));
                 }
-                (Form::Lines, None) => {
+                (PlotForm::Lines, None) => {
                     let drawn = chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
                     drawn.label(&series.name).legend(move |(x, y)| PathElement::new([(x - 8, y), (x + 18, y)], colour.stroke_width(2)));
                 }
-                (Form::Lines, Some((dash, gap))) => {
+                (PlotForm::Lines, Some((dash, gap))) => {
                     let drawn = chart.draw_series(DashedLineSeries::new(points, dash, gap, colour.stroke_width(2)))?;
                     let sample = move |(x, y)| {
                         plotters::element::DashedPathElement::new([(x - 8, y), (x + 18, y)], dash, gap, colour.stroke_width(2))
@@ -202,7 +202,7 @@ impl Plot {
 }
 
 /// Interpolates between two points.
-fn between(from: (f64, f64), to: (f64, f64), share: f64) -> (f64, f64) {
+fn interpolated(from: (f64, f64), to: (f64, f64), share: f64) -> (f64, f64) {
     (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share)
 }
 
@@ -245,7 +245,7 @@ fn colour(i: usize) -> RGBColor {
 mod tests {
     use super::*;
 
-    fn plot(form: Form, points: &[(f64, f64)]) -> Plot {
+    fn plot(form: PlotForm, points: &[(f64, f64)]) -> Plot {
         let series = vec![
             Series { name: "first".into(), points: points.to_vec() },
             Series { name: "second".into(), points: points.iter().map(|&(x, y)| (x, y * 2.0)).collect() },
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_scatter_plot_shows_every_point_its_labels_and_the_identity() {
-        let svg = plot(Form::Scatter, &[(1e3, 1.2e3), (1e5, 0.8e5), (2e6, 2e6)]).svg().unwrap();
+        let svg = plot(PlotForm::Scatter, &[(1e3, 1.2e3), (1e5, 0.8e5), (2e6, 2e6)]).svg().unwrap();
         // Each shape occurs four times: three points and one in the legend.
         assert_eq!((svg.matches("<circle").count(), svg.matches("<polygon").count()), (4, 4), "{svg}");
         for text in ["cycles", "measured [cycles]", "simulated [cycles]", "first", "second", "100 k", "1 M"] {
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn lines_of_different_series_differ_without_their_colours() {
-        let svg = plot(Form::Lines, &[(0.0, 1.0), (1.0, 1.0)]).svg().unwrap();
+        let svg = plot(PlotForm::Lines, &[(0.0, 1.0), (1.0, 1.0)]).svg().unwrap();
         let strokes = |i: usize| svg.matches(&format!("stroke=\"#{:02X}{:02X}{:02X}\"", colour(i).0, colour(i).1, colour(i).2)).count();
         assert_eq!(strokes(0), 2, "one line and its sample in the legend: {svg}");
         assert!(strokes(1) > 10, "many dashes: {svg}");
@@ -284,7 +284,7 @@ mod tests {
         let corner = |points: &[(f64, f64)]| {
             let size = (400.0, 300.0);
             let place = |(x, y): (f64, f64)| (x * size.0, (1.0 - y) * size.1);
-            match plot(Form::Lines, points).corner(place, size) {
+            match plot(PlotForm::Lines, points).corner(place, size) {
                 SeriesLabelPosition::UpperLeft => "upper left",
                 SeriesLabelPosition::UpperRight => "upper right",
                 SeriesLabelPosition::LowerLeft => "lower left",
@@ -295,35 +295,35 @@ mod tests {
         assert_eq!(corner(&[(0.0, 0.0), (1.0, 0.5)]), "upper left", "two lines that rise, the second to the top");
         assert_eq!(corner(&[(0.0, 0.5), (1.0, 0.0)]), "upper right", "two lines that fall");
         assert_eq!(corner(&[(0.0, 0.0), (0.1, 0.5), (0.9, 0.5), (1.0, 0.5)]), "lower right", "two lines along the top");
-        let svg = plot(Form::Lines, &[(2.0, 0.5), (3.0, 0.4), (5.0, 0.3)]).svg().unwrap();
+        let svg = plot(PlotForm::Lines, &[(2.0, 0.5), (3.0, 0.4), (5.0, 0.3)]).svg().unwrap();
         let labels: Vec<&str> = svg.lines().map(str::trim).collect();
         assert!(
             labels.contains(&"3") && labels.contains(&"4") && !labels.iter().any(|label| ["2.5", "3.5", "4.5"].contains(label)),
             "{svg}"
         );
-        let from_zero = plot(Form::Lines, &[(1.0, 0.5), (8.0, 0.3)]).svg().unwrap();
+        let from_zero = plot(PlotForm::Lines, &[(1.0, 0.5), (8.0, 0.3)]).svg().unwrap();
         assert!(from_zero.lines().filter(|line| line.trim() == "0").count() >= 2, "both axes begin at zero: {from_zero}");
     }
 
     #[test]
     fn the_same_data_gives_the_same_bytes() {
-        let plot = plot(Form::Lines, &[(0.0, 1.0), (1.0, 3.0), (2.0, 2.0)]);
+        let plot = plot(PlotForm::Lines, &[(0.0, 1.0), (1.0, 3.0), (2.0, 2.0)]);
         assert_eq!(plot.svg().unwrap(), plot.svg().unwrap());
     }
 
     #[test]
     fn one_single_point_can_be_drawn() {
-        for form in [Form::Scatter, Form::Lines] {
+        for form in [PlotForm::Scatter, PlotForm::Lines] {
             plot(form, &[(5.0, 5.0)]).svg().unwrap();
         }
-        plot(Form::Lines, &[(0.0, 0.0)]).svg().unwrap();
+        plot(PlotForm::Lines, &[(0.0, 0.0)]).svg().unwrap();
     }
 
     #[test]
     fn invalid_points_are_errors_that_name_the_point() {
-        let error = plot(Form::Scatter, &[(1.0, 0.0)]).svg().unwrap_err().to_string();
+        let error = plot(PlotForm::Scatter, &[(1.0, 0.0)]).svg().unwrap_err().to_string();
         assert_eq!(error, "the plot \"cycles\" cannot show the point (1, 0) of \"first\"");
-        assert!(plot(Form::Lines, &[(f64::NAN, 0.0)]).svg().is_err());
-        assert!(matches!(plot(Form::Lines, &[]).svg(), Err(PictureError::Empty { .. })));
+        assert!(plot(PlotForm::Lines, &[(f64::NAN, 0.0)]).svg().is_err());
+        assert!(matches!(plot(PlotForm::Lines, &[]).svg(), Err(PictureError::Empty { .. })));
     }
 }

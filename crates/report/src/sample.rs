@@ -2,7 +2,7 @@
 
 use warpshard_base::{AppId, Frequency, KernelIndex, StreamId};
 use warpshard_stats::{
-    ComponentStats, Counted, CounterInfo, EndedBy, HostFacts, IntervalRow, KernelStats, Outcome, TimelineEntry, WorkerFacts,
+    ComponentStats, CounterInfo, CounterValue, EndedBy, HostFacts, IntervalRow, KernelStats, Outcome, TimelineEntry, WorkerFacts,
 };
 
 use super::verdict::Measurements;
@@ -10,7 +10,7 @@ use super::{Configuration, RunFacts};
 
 macro_rules! counted {
     ($($name:literal $unit:literal = $value:expr),* $(,)?) => {
-        vec![$(Counted {
+        vec![$(CounterValue {
             info: &CounterInfo { name: $name, unit: $unit, help: concat!("Counts ", $name, ".") },
             value: $value,
         }),*]
@@ -26,13 +26,13 @@ pub(super) fn facts() -> RunFacts {
         capability: "7.0".into(),
         code: "sm_70".into(),
         seed: 1,
-        core: Frequency::mhz(1000),
+        core_clock: Frequency::mhz(1000),
         sms: 2,
         dram_burst_bytes: 32,
         dram_bytes_per_second: 32e9,
         roofs: Vec::new(),
         launches: Vec::new(),
-        measured: Measurements::default(),
+        measurements: Measurements::default(),
         energy: None,
         configuration: Some(Configuration {
             options: [("machine", "tiny".into()), ("overrides", vec!["gpu.sms=2"].into()), ("seed", 1.into())]

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use warpshard_stats::{Basis, Estimate, Sampled};
+use warpshard_stats::{Estimate, ResultBasis, SamplingData};
 
 use super::text::{count, percent};
 
 /// Returns the part `sampled` of `stats.json`.
-pub(super) fn json(sampled: &Sampled) -> Value {
+pub(super) fn json(sampled: &SamplingData) -> Value {
     let one = |estimate: &Estimate| {
         json!({
             "value": estimate.value,
@@ -42,12 +42,12 @@ pub(super) fn json(sampled: &Sampled) -> Value {
         "fraction": sampled.fraction(),
         "estimates": estimates,
         "strata": strata.collect::<Vec<_>>(),
-        "kernels": sampled.kernels.iter().map(|basis: &Basis| basis.name()).collect::<Vec<_>>(),
+        "kernels": sampled.kernels.iter().map(|basis: &ResultBasis| basis.name()).collect::<Vec<_>>(),
     })
 }
 
 /// Describes the sampling in sentences; the last sentence contains the widths of the confidence intervals.
-pub(super) fn words(sampled: &Sampled) -> Vec<String> {
+pub(super) fn sampling_sentences(sampled: &SamplingData) -> Vec<String> {
     let cut = match sampled.in_parts {
         0 => String::new(),
         launches => format!(", {} of them in parts", count(launches.into())),
@@ -75,7 +75,7 @@ mod tests {
 
     fn outcome() -> Outcome {
         let estimate = |name, value, half_width| Estimate { name, value, half_width };
-        let sampled = Sampled {
+        let sampled = SamplingData {
             confidence: 0.95,
             wanted: 0.02,
             seed: 7,
@@ -89,7 +89,7 @@ mod tests {
             warming: 0.01,
             estimates: vec![estimate("net_cycles", 200.0, 5.0), estimate("dram_bursts", 0.0, 0.0)],
             strata: Vec::new(),
-            kernels: vec![Basis::InParts, Basis::Estimated],
+            kernels: vec![ResultBasis::InParts, ResultBasis::Estimated],
         };
         Outcome { ended_by: EndedBy::Sampled, sampled: Some(sampled), ..sample::outcome() }
     }
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_wide_interval_is_reported() {
-        let words = words(outcome().sampled.as_ref().unwrap());
+        let words = sampling_sentences(outcome().sampled.as_ref().unwrap());
         assert_eq!(words.len(), 3);
         assert!(words[2].contains("wider (2.5 %) than requested (2.0 %)"), "{words:?}");
     }

@@ -11,16 +11,16 @@ use std::sync::{Mutex, PoisonError};
 
 use super::lock::Lock;
 
-const PREFIX: &str = ".warpshard-";
-const FOLDER: &str = ".partial";
-const LOCK: &str = ".lock";
+const NAME_PREFIX: &str = ".warpshard-";
+const FOLDER_SUFFIX: &str = ".partial";
+const LOCK_SUFFIX: &str = ".lock";
 
 /// Counter that distinguishes the folders of one process; no results depend on it.
-static NEXT: Mutex<u32> = Mutex::new(0);
+static NEXT_NUMBER: Mutex<u32> = Mutex::new(0);
 
 /// Returns a number that this process has not used.
-fn next() -> u32 {
-    let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
+fn next_number() -> u32 {
+    let mut next = NEXT_NUMBER.lock().unwrap_or_else(PoisonError::into_inner);
     *next += 1;
     *next
 }
@@ -40,12 +40,12 @@ impl Scratch {
     /// # Errors
     /// Fails if `parent` cannot be written.
     pub fn new(parent: &Path) -> io::Result<Self> {
-        sweep(parent);
+        remove_abandoned(parent);
         loop {
-            let key = format!("{}-{}", std::process::id(), next());
+            let key = format!("{}-{}", std::process::id(), next_number());
             // A process on another host may have the same process id.
-            if let Some(lock) = Lock::take(&lock_path(parent, &key))? {
-                let path = parent.join(format!("{PREFIX}{key}{FOLDER}"));
+            if let Some(lock) = Lock::acquire(&lock_path(parent, &key))? {
+                let path = parent.join(format!("{NAME_PREFIX}{key}{FOLDER_SUFFIX}"));
                 match fs::create_dir(&path) {
                     Ok(()) => return Ok(Self { path, moved: false, _lock: lock }),
                     // The remains of a killed process could not be removed.
@@ -83,7 +83,7 @@ impl Drop for Scratch {
 
 /// Returns the path of the lock file of `key` in `parent`.
 pub(super) fn lock_path(parent: &Path, key: &str) -> PathBuf {
-    parent.join(format!("{PREFIX}{key}{LOCK}"))
+    parent.join(format!("{NAME_PREFIX}{key}{LOCK_SUFFIX}"))
 }
 
 /// Returns true if `name` is the name of a lock file or a temporary folder.
@@ -93,18 +93,18 @@ pub(super) fn is_temporary(name: &str) -> bool {
 
 /// Returns the key that a temporary folder and its lock share.
 fn key(name: &str) -> Option<&str> {
-    let name = name.strip_prefix(PREFIX)?;
-    name.strip_suffix(FOLDER).or_else(|| name.strip_suffix(LOCK))
+    let name = name.strip_prefix(NAME_PREFIX)?;
+    name.strip_suffix(FOLDER_SUFFIX).or_else(|| name.strip_suffix(LOCK_SUFFIX))
 }
 
 /// Removes temporary folders and locks whose process has ended. Files that cannot be removed, such as files of another user, stay.
-pub(super) fn sweep(parent: &Path) {
+pub(super) fn remove_abandoned(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let Some(key) = name.to_str().and_then(key) else { continue };
-        if let Some(_lock) = Lock::take_over(&lock_path(parent, key)) {
-            let left_over = parent.join(format!("{PREFIX}{key}{FOLDER}"));
+        if let Some(_lock) = Lock::acquire_abandoned(&lock_path(parent, key)) {
+            let left_over = parent.join(format!("{NAME_PREFIX}{key}{FOLDER_SUFFIX}"));
             let _ = if left_over.is_dir() { fs::remove_dir_all(left_over) } else { fs::remove_file(left_over) };
         }
     }

@@ -3,9 +3,9 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::picture::{Picture, PictureError, SIZE};
+use super::picture::{DEFAULT_SIZE, Picture, PictureError};
 use super::plot::Series;
-use super::ticks::Labels;
+use super::ticks::TickLabels;
 
 /// A picture of strip charts.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +19,7 @@ pub struct Strips {
 }
 
 /// Maximum numbers of labels of the x axis and of the y axis of a strip.
-const LABELS: (usize, usize) = (6, 3);
+const MAX_LABELS: (usize, usize) = (6, 3);
 /// Height of a strip in pixels.
 const STRIP_HEIGHT: u32 = 110;
 /// Height of the x axis in pixels.
@@ -33,7 +33,7 @@ impl Picture for Strips {
     }
 
     fn size(&self) -> (u32, u32) {
-        (SIZE.0, FRAME_HEIGHT + STRIP_HEIGHT * self.strips.len() as u32)
+        (DEFAULT_SIZE.0, FRAME_HEIGHT + STRIP_HEIGHT * self.strips.len() as u32)
     }
 
     fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), PictureError> {
@@ -56,10 +56,10 @@ impl Strips {
             let mut builder = ChartBuilder::on(&strip);
             builder.margin(6).margin_right(20).y_label_area_size(100);
             let mut chart = builder.build_cartesian_2d(x.0..x.1, low.min(0.0)..high)?;
-            let labels = Labels::of_axis(chart.as_coord_spec().y_spec(), LABELS.1);
+            let labels = TickLabels::of_axis(chart.as_coord_spec().y_spec(), MAX_LABELS.1);
             let number = |value: &f64| labels.text(*value);
             let mut mesh = chart.configure_mesh();
-            mesh.disable_x_axis().y_labels(LABELS.1).y_desc(&series.name).axis_desc_style(("sans-serif", 14));
+            mesh.disable_x_axis().y_labels(MAX_LABELS.1).y_desc(&series.name).axis_desc_style(("sans-serif", 14));
             mesh.label_style(("sans-serif", 12)).light_line_style(WHITE.mix(0.0)).y_label_formatter(&number).draw()?;
             chart.draw_series(LineSeries::new(series.points.iter().copied(), RGBColor(0, 60, 110).stroke_width(2)))?;
         }
@@ -67,13 +67,13 @@ impl Strips {
         let mut builder = ChartBuilder::on(&below);
         builder.margin_left(6).margin_right(20).y_label_area_size(100).x_label_area_size(54);
         let mut axis = builder.build_cartesian_2d(x.0..x.1, 0.0..1.0)?;
-        let labels = Labels::of_axis(axis.as_coord_spec().x_spec(), LABELS.0);
+        let labels = TickLabels::of_axis(axis.as_coord_spec().x_spec(), MAX_LABELS.0);
         let number = |value: &f64| labels.text(*value);
         let mut mesh = axis.configure_mesh();
         mesh.disable_mesh()
             .set_tick_mark_size(LabelAreaPosition::Bottom, 6)
             .y_labels(0)
-            .x_labels(LABELS.0)
+            .x_labels(MAX_LABELS.0)
             .x_desc(&self.x)
             .axis_desc_style(("sans-serif", 16));
         mesh.label_style(("sans-serif", 13)).x_label_formatter(&number).draw()?;

@@ -4,15 +4,16 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use warpshard_stats::{Counted, EndedBy, HostFacts, KernelStats, Outcome, Relaxed};
+use warpshard_stats::{CounterValue, EndedBy, HostFacts, KernelStats, Outcome, RelaxedDeviations};
 
 use super::energy;
 use super::facts::RunFacts;
-use super::metrics::{self, Occupancy, Totals, Work};
+use super::metrics::{self, Occupancy, Totals, WorkTotals};
 use super::nsight;
 use super::system;
 use super::text::{
-    Align, Style, Table, UNKNOWN, bar, clip, count, counted, demangled, joules, known, percent, printable, seconds, si, wrap,
+    Align, Style, Table, UNKNOWN, bar, clip, count, count_with_noun, demangled, format_known, joules, percent, printable, seconds,
+    si_number, wrap,
 };
 use super::verdict::VerdictBuilder;
 
@@ -53,7 +54,7 @@ fn section(title: &str, style: Style) -> String {
 
 /// Formats the GPUs and links of a system.
 fn gpus(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
-    let lines = system::lines(outcome, facts.core.0);
+    let lines = system::lines(outcome, facts.core_clock.0);
     if lines.is_empty() {
         return String::new();
     }
@@ -79,14 +80,14 @@ fn headline(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
         EndedBy::Sampled => style.warning("sampled: all numbers are estimates"),
         EndedBy::Interrupted => style.warning("interrupted; results are complete up to this cycle"),
     };
-    let work = Work::of_run(outcome);
+    let work = WorkTotals::of_run(outcome);
     let title = style.title(&printable(&format!("{} on {}", facts.workload, facts.machine)));
     let mut text = format!("{title}  {ended}\n");
     if let Some(relaxed) = &outcome.relaxed {
         text.push_str(&format!("{}\n", style.warning(line(&format!("! {}", relaxed_words(relaxed)), style).trim_end())));
     }
     if let Some(sampled) = &outcome.sampled {
-        for words in super::sampled::words(sampled) {
+        for words in super::sampled::sampling_sentences(sampled) {
             text.push_str(&format!("{}\n", style.warning(line(&format!("! {words}"), style).trim_end())));
         }
     }
@@ -94,14 +95,14 @@ fn headline(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
         "{} core cycles ({} at {}), {} without launch latency",
         count(outcome.cycles),
         seconds(facts.seconds(outcome.cycles)),
-        facts.core,
+        facts.core_clock,
         count(metrics::net_cycles(outcome)),
     );
     let instructions = format!(
         "{} warp instructions, {} thread instructions, {} thread instructions per cycle",
         count(work.warp_instructions),
         count(work.thread_instructions),
-        known(work.ipc(), |ipc| format!("{ipc:.2}")),
+        format_known(work.ipc(), |ipc| format!("{ipc:.2}")),
     );
     let code = if facts.code.is_empty() {
         String::new()
@@ -112,7 +113,7 @@ fn headline(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
 }
 
 /// Describes the lateness of messages of a relaxed run in a sentence.
-pub fn relaxed_words(relaxed: &Relaxed) -> String {
+pub fn relaxed_words(relaxed: &RelaxedDeviations) -> String {
     let late = match (relaxed.late_share(), relaxed.mean_lateness()) {
         (Some(share), Some(mean)) => format!(
             "{} of {} messages were late, by {mean:.1} cycles on average and {} at most",
@@ -151,12 +152,12 @@ fn kernels(outcome: &Outcome, style: Style) -> String {
         ("IPC", Align::Right),
     ]);
     let mut shown: Vec<usize> = (0..outcome.kernels.len()).collect();
-    shown.sort_by_key(|&i| std::cmp::Reverse(Work::of_kernel(&outcome.kernels[i], outcome).cycles));
+    shown.sort_by_key(|&i| std::cmp::Reverse(WorkTotals::of_kernel(&outcome.kernels[i], outcome).cycles));
     shown.truncate(MAX_KERNELS);
     shown.sort_unstable();
     for &i in &shown {
         let kernel = &outcome.kernels[i];
-        let work = Work::of_kernel(kernel, outcome);
+        let work = WorkTotals::of_kernel(kernel, outcome);
         let all_done = kernel.ctas_done == kernel.ctas;
         table.row(vec![
             kernel.id.to_string(),
@@ -164,10 +165,10 @@ fn kernels(outcome: &Outcome, style: Style) -> String {
             kernel.stream.0.to_string(),
             if all_done { count(kernel.ctas.into()) } else { format!("{}/{}", count(kernel.ctas_done.into()), count(kernel.ctas.into())) },
             kernel.ctas_per_sm.to_string(),
-            known(kernel.started, count),
+            format_known(kernel.started, count),
             if kernel.started.is_some() { count(work.cycles) } else { UNKNOWN.to_owned() },
             count(work.warp_instructions),
-            known(work.ipc(), |ipc| format!("{ipc:.2}")),
+            format_known(work.ipc(), |ipc| format!("{ipc:.2}")),
         ]);
     }
     let mut text = section("Kernels", style) + &table.render(style);
@@ -192,9 +193,9 @@ fn cpu_cores(outcome: &Outcome, style: Style) -> String {
             format!("{}{unfinished}", core.application),
             count(core.instructions),
             count(core.cycles),
-            known(core.ipc(), |ipc| format!("{ipc:.3}")),
-            known(core.reads_per_kilo(), |reads| format!("{reads:.1}")),
-            known(core.read_latency, |latency| format!("{latency:.0}")),
+            format_known(core.ipc(), |ipc| format!("{ipc:.3}")),
+            format_known(core.reads_per_kilo(), |reads| format!("{reads:.1}")),
+            format_known(core.read_latency, |latency| format!("{latency:.0}")),
         ]);
     }
     section("CPU cores", style) + &table.render(style)
@@ -213,7 +214,7 @@ fn scheduler_cycles(totals: &Totals, style: Style) -> String {
 }
 
 /// Formats a section with the share of each counter in the sum of all; empty if the sum is zero. Names are shown without `prefix`.
-fn shares(title: &str, reasons: &[Counted], prefix: &str, style: Style) -> String {
+fn shares(title: &str, reasons: &[CounterValue], prefix: &str, style: Style) -> String {
     let all: u64 = reasons.iter().map(|c| c.value).sum();
     if all == 0 {
         return String::new();
@@ -242,19 +243,19 @@ fn memory(facts: &RunFacts, outcome: &Outcome, totals: &Totals, style: Style) ->
     let heads = ["accesses", "writes", "hit", "pending", "miss", "moved", "bandwidth", "of peak"].map(|head| (head, Align::Right));
     let mut table = Table::new(&[&[("level", Align::Left)][..], &heads].concat());
     for level in &levels {
-        let share = |part: Option<u64>| known(part.and_then(|part| level.share(part)), percent);
+        let share = |part: Option<u64>| format_known(part.and_then(|part| level.share(part)), percent);
         let bandwidth = level.bytes.and_then(|bytes| metrics::per_second(bytes as f64, elapsed));
         let peak = bandwidth.filter(|_| facts.dram_bytes_per_second > 0.0).map(|b| b / facts.dram_bytes_per_second);
         table.row(vec![
             level.name.to_owned(),
             count(level.accesses),
-            known(level.writes, count),
+            format_known(level.writes, count),
             share(Some(level.hits)),
             share(level.pending),
             share(Some(level.misses)),
-            known(level.bytes, |bytes| format!("{}B", si(bytes as f64))),
-            known(bandwidth, |bandwidth| format!("{}B/s", si(bandwidth))),
-            known(peak, percent),
+            format_known(level.bytes, |bytes| format!("{}B", si_number(bytes as f64))),
+            format_known(bandwidth, |bandwidth| format!("{}B/s", si_number(bandwidth))),
+            format_known(peak, percent),
         ]);
     }
     let meaning = "pending: the line is being fetched; DRAM: accesses are bursts, hits are row-buffer hits";
@@ -264,7 +265,7 @@ fn memory(facts: &RunFacts, outcome: &Outcome, totals: &Totals, style: Style) ->
 /// Formats mean power and energy, and the components with the largest shares.
 fn power(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     let (Some(model), Some(energy)) = (&facts.energy, energy::breakdown(facts, outcome)) else { return String::new() };
-    let instructions = Work::of_run(outcome).thread_instructions;
+    let instructions = WorkTotals::of_run(outcome).thread_instructions;
     let each =
         if instructions > 0 { format!(", {} per thread instruction", joules(energy.total() / instructions as f64)) } else { String::new() };
     let mut largest: Vec<_> = energy.components().collect();
@@ -290,21 +291,22 @@ fn power(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
 }
 
 fn host_lines(outcome: &Outcome, host: &HostFacts, style: Style) -> String {
-    let work = Work::of_run(outcome);
-    let speed = |amount: u64| known(metrics::per_second(amount as f64, host.simulate_seconds), |rate| si(rate).trim_end().to_owned());
+    let work = WorkTotals::of_run(outcome);
+    let speed =
+        |amount: u64| format_known(metrics::per_second(amount as f64, host.simulate_seconds), |rate| si_number(rate).trim_end().to_owned());
     let mut lines = vec![
         format!(
             "{} warp instructions/s, {} core cycles/s on {}",
             speed(work.warp_instructions),
             speed(outcome.counted_until),
-            counted(host.threads as u64, "thread"),
+            count_with_noun(host.threads as u64, "thread"),
         ),
         format!(
             "simulation {}, decoding {}, start-up {}{}",
             seconds(host.simulate_seconds),
             seconds(host.decode_seconds),
             seconds(host.startup_seconds),
-            host.peak_memory_bytes.map_or_else(String::new, |bytes| format!(", peak memory {}B", si(bytes as f64))),
+            host.peak_memory_bytes.map_or_else(String::new, |bytes| format!(", peak memory {}B", si_number(bytes as f64))),
         ),
         format!(
             "lookahead {} cycles{}",
@@ -324,7 +326,7 @@ fn host_lines(outcome: &Outcome, host: &HostFacts, style: Style) -> String {
     }
     if let Some(ranks) = &host.ranks {
         let each = ranks.seconds / ranks.exchanges.max(1) as f64;
-        let (exchanges, bytes) = (count(ranks.exchanges), si(ranks.bytes as f64));
+        let (exchanges, bytes) = (count(ranks.exchanges), si_number(ranks.bytes as f64));
         lines.push(format!("rank 0 of {}: {exchanges} exchanges of {}, {bytes}B sent", ranks.count, seconds(each)));
     }
     if let Some(balance) = metrics::worker_balance(host) {
@@ -348,7 +350,7 @@ fn verdicts(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     let mut longest: Vec<(u64, &KernelStats)> = Vec::new();
     let mut of_name: FxHashMap<&str, usize> = FxHashMap::default();
     for kernel in outcome.kernels.iter().filter(|kernel| kernel.started.is_some()) {
-        let cycles = Work::of_kernel(kernel, outcome).cycles;
+        let cycles = WorkTotals::of_kernel(kernel, outcome).cycles;
         match of_name.entry(&kernel.name) {
             Entry::Vacant(entry) => {
                 entry.insert(longest.len());
@@ -390,7 +392,7 @@ fn notes(outcome: &Outcome, style: Style) -> String {
 mod tests {
     use super::*;
     use crate::sample;
-    use crate::text::WIDTH;
+    use crate::text::DEFAULT_COLUMNS;
 
     fn plain(outcome: &Outcome, host: &HostFacts) -> String {
         summary(&sample::facts(), outcome, host, Style::Plain)
@@ -404,16 +406,16 @@ mod tests {
     #[test]
     fn no_line_of_the_numbers_is_wider_than_the_page() {
         let text = plain(&sample::outcome(), &sample::host());
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= DEFAULT_COLUMNS), "{text}");
     }
 
     #[test]
     fn every_rate_covers_the_time_of_its_counters() {
-        use warpshard_stats::{ApplicationStats, ComponentStats, Counted, CounterInfo, GpuStats, SystemStats};
+        use warpshard_stats::{ApplicationStats, ComponentStats, CounterInfo, CounterValue, GpuStats, SystemStats};
         // The last kernel ends after 18,000 cycles of 1 ns, and CPU cores keep the run going up to 72,000.
         let (mut outcome, facts) = (sample::outcome(), sample::facts());
         outcome.counted_until = 72_000;
-        let counted = |name, value| Counted { info: name, value };
+        let counted = |name, value| CounterValue { info: name, value };
         let [bytes, packets, busy, stalls] = [
             &CounterInfo { name: "bytes", unit: "bytes", help: "" },
             &CounterInfo { name: "packets", unit: "packets", help: "" },
@@ -461,7 +463,7 @@ mod tests {
     #[test]
     fn a_relaxed_run_is_marked_below_its_title() {
         let mut outcome = sample::outcome();
-        let mut relaxed = Relaxed { epoch_cycles: 320, lookahead_cycles: 40, messages: 1000, late: Default::default() };
+        let mut relaxed = RelaxedDeviations { epoch_cycles: 320, lookahead_cycles: 40, messages: 1000, late: Default::default() };
         outcome.relaxed = Some(relaxed);
         let text = plain(&outcome, &sample::host());
         assert!(text.lines().nth(1).unwrap().contains("relaxed run, still exact"), "{text}");
@@ -472,7 +474,7 @@ mod tests {
         assert!(text.lines().nth(1).unwrap().contains("relaxed run, approximate"), "{text}");
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("0.2 % of 1,000 messages were late, by 15.5 cycles on average and 21 at most"), "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= DEFAULT_COLUMNS), "{text}");
     }
 
     #[test]
@@ -537,7 +539,7 @@ mod tests {
         outcome.notes.push((hostile.into(), 1));
         for style in [Style::Plain, Style::Terminal { colour: true, columns: 60 }] {
             let text = summary(&facts, &outcome, &sample::host(), style);
-            let rest = Style::SEQUENCES.iter().fold(text, |text, sequence| text.replace(sequence, ""));
+            let rest = Style::STYLE_SEQUENCES.iter().fold(text, |text, sequence| text.replace(sequence, ""));
             assert!(!rest.contains(|c| c != '\n' && crate::text::controls_terminal(c)), "{rest:?}");
         }
     }
@@ -545,7 +547,7 @@ mod tests {
     #[test]
     fn colours_change_nothing_but_escape_sequences() {
         let (outcome, host) = (sample::outcome(), sample::host());
-        let coloured = summary(&sample::facts(), &outcome, &host, Style::Terminal { colour: true, columns: WIDTH });
+        let coloured = summary(&sample::facts(), &outcome, &host, Style::Terminal { colour: true, columns: DEFAULT_COLUMNS });
         let stripped = regex::Regex::new("\u{1b}\\[[0-9]*m").unwrap().replace_all(&coloured, "").into_owned();
         assert_eq!(stripped, plain(&outcome, &host));
         assert_ne!(coloured, stripped);

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use warpshard_stats::{Counted, GpuStats, Outcome, SystemStats};
+use warpshard_stats::{CounterValue, GpuStats, Outcome, SystemStats};
 
 /// Returns the part `system` of `stats.json`.
 pub(super) fn json(system: &SystemStats) -> Value {
-    let values = |counters: &[Counted]| counters.iter().map(|c| (c.info.name.to_owned(), c.value.into())).collect::<Map<_, _>>();
+    let values = |counters: &[CounterValue]| counters.iter().map(|c| (c.info.name.to_owned(), c.value.into())).collect::<Map<_, _>>();
     let gpu = |(number, gpu): (usize, &GpuStats)| {
         let totals: Map<String, Value> = gpu.totals.iter().map(|(kind, sums)| ((*kind).to_owned(), values(sums).into())).collect();
         json!({ "gpu": number, "kernels": gpu.kernels, "ended": gpu.ended, "totals": totals })

@@ -4,18 +4,18 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Columns of a report in a file or pipe, and maximum columns on a terminal.
-pub const WIDTH: usize = 100;
+pub const DEFAULT_COLUMNS: usize = 100;
 
 /// Minimum columns of a report.
-const MIN_WIDTH: usize = 40;
+const MIN_COLUMNS: usize = 40;
 
 /// Minimum columns of the names of a table that does not fit.
-const MIN_NAME: usize = 12;
+const MIN_NAME_COLUMNS: usize = 12;
 
 /// Destinations of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// A file or pipe: no colours, [`WIDTH`] columns.
+    /// A file or pipe: no colours, [`DEFAULT_COLUMNS`] columns.
     Plain,
     /// A terminal.
     Terminal {
@@ -28,13 +28,13 @@ pub enum Style {
 
 impl Style {
     /// All escape sequences that colours use.
-    pub const SEQUENCES: [&str; 5] = [TITLE, FAINT, BAR, WARNING, END];
+    pub const STYLE_SEQUENCES: [&str; 5] = [TITLE_SEQUENCE, FAINT_SEQUENCE, BAR_SEQUENCE, WARNING_SEQUENCE, END_SEQUENCE];
 
     /// Returns the maximum columns of a line.
     pub fn width(self) -> usize {
         match self {
-            Self::Plain => WIDTH,
-            Self::Terminal { columns, .. } => columns.clamp(MIN_WIDTH, WIDTH),
+            Self::Plain => DEFAULT_COLUMNS,
+            Self::Terminal { columns, .. } => columns.clamp(MIN_COLUMNS, DEFAULT_COLUMNS),
         }
     }
 
@@ -49,38 +49,38 @@ impl Style {
 
     /// Formats `text` as a title.
     pub fn title(self, text: &str) -> String {
-        self.paint(TITLE, text)
+        self.paint(TITLE_SEQUENCE, text)
     }
 
     /// Formats `text` as secondary information.
     pub fn faint(self, text: &str) -> String {
-        self.paint(FAINT, text)
+        self.paint(FAINT_SEQUENCE, text)
     }
 
     /// Formats `text` as a bar of a chart.
     pub fn bar(self, text: &str) -> String {
-        self.paint(BAR, text)
+        self.paint(BAR_SEQUENCE, text)
     }
 
     /// Formats `text` as a warning.
     pub fn warning(self, text: &str) -> String {
-        self.paint(WARNING, text)
+        self.paint(WARNING_SEQUENCE, text)
     }
 
     fn paint(self, begin: &str, text: &str) -> String {
         let text = printable_lines(text, &[]);
         match self {
-            Self::Terminal { colour: true, .. } if !text.is_empty() => format!("{begin}{text}{END}"),
+            Self::Terminal { colour: true, .. } if !text.is_empty() => format!("{begin}{text}{END_SEQUENCE}"),
             _ => text.into_owned(),
         }
     }
 }
 
-const TITLE: &str = "\u{1b}[1m";
-const FAINT: &str = "\u{1b}[2m";
-const BAR: &str = "\u{1b}[36m";
-const WARNING: &str = "\u{1b}[33m";
-const END: &str = "\u{1b}[0m";
+const TITLE_SEQUENCE: &str = "\u{1b}[1m";
+const FAINT_SEQUENCE: &str = "\u{1b}[2m";
+const BAR_SEQUENCE: &str = "\u{1b}[36m";
+const WARNING_SEQUENCE: &str = "\u{1b}[33m";
+const END_SEQUENCE: &str = "\u{1b}[0m";
 
 /// Returns true if a terminal may interpret `c` instead of showing it: control characters, which begin escape sequences, and characters
 /// that change the direction or break lines.
@@ -137,15 +137,15 @@ pub fn count(value: u64) -> String {
 }
 
 /// Formats a count with its noun: "1 kernel", "2,000 CTAs", "2 launches".
-pub fn counted(value: u64, noun: &str) -> String {
+pub fn count_with_noun(value: u64, noun: &str) -> String {
     let plural = if noun.ends_with("ch") { "es" } else { "s" };
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { plural })
 }
 
 /// Formats a value with an SI prefix and three significant digits: "1.23 M".
-pub fn si(value: f64) -> String {
+pub fn si_number(value: f64) -> String {
     if value < 0.0 {
-        return format!("-{}", si(-value));
+        return format!("-{}", si_number(-value));
     }
     for (scale, prefix) in [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")] {
         // A value that rounds up to the next thousand gets the next prefix.
@@ -159,7 +159,7 @@ pub fn si(value: f64) -> String {
 /// Formats joules in a suitable unit with three digits: "3.21 mJ".
 pub fn joules(value: f64) -> String {
     let (scale, unit) = match value.abs() {
-        v if v >= 0.9995 || v == 0.0 => return format!("{}J", si(value)),
+        v if v >= 0.9995 || v == 0.0 => return format!("{}J", si_number(value)),
         v if v >= 0.9995e-3 => (1e3, "m"),
         v if v >= 0.9995e-6 => (1e6, "u"),
         v if v >= 0.9995e-9 => (1e9, "n"),
@@ -196,7 +196,7 @@ fn three_digits(value: f64) -> String {
 pub const UNKNOWN: &str = "-";
 
 /// Formats `value` with `form`, or returns a dash for `None`.
-pub fn known<T>(value: Option<T>, form: impl FnOnce(T) -> String) -> String {
+pub fn format_known<T>(value: Option<T>, form: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| UNKNOWN.to_owned(), form)
 }
 
@@ -284,7 +284,7 @@ impl Table {
         let total = |columns: &[usize], widths: &[usize]| columns.iter().map(|&column| widths[column] + 2).sum::<usize>();
         let Some(name) = self.columns.iter().position(|c| c.1 == Align::Left) else { return self.lines(&all, &widths, style) };
         let excess = total(&all, &widths).saturating_sub(style.width());
-        widths[name] = widths[name].saturating_sub(excess).max(MIN_NAME.min(widths[name]));
+        widths[name] = widths[name].saturating_sub(excess).max(MIN_NAME_COLUMNS.min(widths[name]));
         let key = &all[..=name];
         let mut parts = vec![key.to_vec()];
         for &column in &all[name + 1..] {
@@ -346,17 +346,17 @@ mod tests {
     #[test]
     fn numbers_have_separators_and_units() {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!([counted(1, "CTA"), counted(2000, "CTA")], ["1 CTA", "2,000 CTAs"]);
-        assert_eq!([0.0, 12.34, 999.96, -1_234_567.0].map(si), ["0.00 ", "12.3 ", "1.00 k", "-1.23 M"]);
+        assert_eq!([count_with_noun(1, "CTA"), count_with_noun(2000, "CTA")], ["1 CTA", "2,000 CTAs"]);
+        assert_eq!([0.0, 12.34, 999.96, -1_234_567.0].map(si_number), ["0.00 ", "12.3 ", "1.00 k", "-1.23 M"]);
         assert_eq!([0.0, 0.000_004_2, 0.25, 3.0, 135.0].map(seconds), ["0 s", "4.20 us", "250 ms", "3.00 s", "2 min 15 s"]);
     }
 
     #[test]
     fn long_text_is_broken_between_words_and_indented() {
-        assert_eq!(wrap("  a b", 4, WIDTH), "  a b");
-        let text = wrap(&format!("  {}", "word ".repeat(30).trim_end()), 4, WIDTH);
+        assert_eq!(wrap("  a b", 4, DEFAULT_COLUMNS), "  a b");
+        let text = wrap(&format!("  {}", "word ".repeat(30).trim_end()), 4, DEFAULT_COLUMNS);
         assert_eq!(text.lines().count(), 2);
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= DEFAULT_COLUMNS), "{text}");
         assert!(text.lines().nth(1).unwrap().starts_with("    word"), "{text}");
     }
 
@@ -383,7 +383,7 @@ mod tests {
         table.row(vec!["x".repeat(300), "1".to_owned()]);
         table.row(vec!["short".to_owned(), "12,345".to_owned()]);
         let text = table.render(Style::Plain);
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= DEFAULT_COLUMNS), "{text}");
         assert!(text.lines().nth(1).unwrap().ends_with("…       1"), "{text}");
     }
 
@@ -414,10 +414,10 @@ mod tests {
         table.row(vec![all.clone()]);
         let styles = [Style::Plain, Style::Terminal { colour: true, columns: 60 }];
         for text in styles.map(|style| style.title(&all)).into_iter().chain([table.wide(Style::Plain), printable(&all).into_owned()]) {
-            let rest = Style::SEQUENCES.iter().fold(text, |text, sequence| text.replace(sequence, ""));
+            let rest = Style::STYLE_SEQUENCES.iter().fold(text, |text, sequence| text.replace(sequence, ""));
             assert!(!rest.contains(|c| controls_terminal(c) && !matches!(c, '\n' | '\t')), "{rest:?}");
         }
         assert_eq!(printable("a\u{1b}[2J\nb"), "a\\u{1b}[2J\\nb");
-        assert_eq!(printable_lines("a\u{1b}[1mb\u{1b}c\n", &Style::SEQUENCES), "a\u{1b}[1mb\\u{1b}c\n");
+        assert_eq!(printable_lines("a\u{1b}[1mb\u{1b}c\n", &Style::STYLE_SEQUENCES), "a\u{1b}[1mb\\u{1b}c\n");
     }
 }

@@ -9,53 +9,58 @@ pub(super) const MAX_POINTS: usize = 8192;
 
 /// A line whose points are added one after the other.
 #[derive(Clone, Debug)]
-pub(super) struct Thinned {
+pub(super) struct ThinnedSeries {
     /// Number of points in a group.
-    group: usize,
-    kept: Vec<(f64, f64)>,
+    group_points: usize,
+    kept_points: Vec<(f64, f64)>,
     /// Number of points so far in the current group; `extremes` has its minimum and maximum, each with its index in the group.
-    seen: usize,
+    points_in_group: usize,
     extremes: [(usize, (f64, f64)); 2],
 }
 
-impl Thinned {
+impl ThinnedSeries {
     /// Creates a line that will have `points` points.
     pub(super) fn of(points: usize) -> Self {
         let group = if points <= MAX_POINTS { 1 } else { points.div_ceil(MAX_POINTS / 2) };
-        Self { group, kept: Vec::with_capacity(points.min(MAX_POINTS)), seen: 0, extremes: [(0, (0.0, 0.0)); 2] }
+        Self {
+            group_points: group,
+            kept_points: Vec::with_capacity(points.min(MAX_POINTS)),
+            points_in_group: 0,
+            extremes: [(0, (0.0, 0.0)); 2],
+        }
     }
 
     /// Adds the next point.
     pub(super) fn push(&mut self, point: (f64, f64)) {
         let [least, greatest] = &mut self.extremes;
-        if self.seen == 0 || point.1 < least.1.1 {
-            *least = (self.seen, point);
+        if self.points_in_group == 0 || point.1 < least.1.1 {
+            *least = (self.points_in_group, point);
         }
-        if self.seen == 0 || point.1 > greatest.1.1 {
-            *greatest = (self.seen, point);
+        if self.points_in_group == 0 || point.1 > greatest.1.1 {
+            *greatest = (self.points_in_group, point);
         }
-        self.seen += 1;
-        if self.seen == self.group {
-            self.close();
+        self.points_in_group += 1;
+        if self.points_in_group == self.group_points {
+            self.close_group();
         }
     }
 
-    fn close(&mut self) {
+    fn close_group(&mut self) {
         let mut extremes = self.extremes;
         extremes.sort_by_key(|(place, _)| *place);
-        self.kept.push(extremes[0].1);
+        self.kept_points.push(extremes[0].1);
         if extremes[0].0 != extremes[1].0 {
-            self.kept.push(extremes[1].1);
+            self.kept_points.push(extremes[1].1);
         }
-        self.seen = 0;
+        self.points_in_group = 0;
     }
 
     /// Returns the points to draw.
     pub(super) fn points(mut self) -> Vec<(f64, f64)> {
-        if self.seen > 0 {
-            self.close();
+        if self.points_in_group > 0 {
+            self.close_group();
         }
-        self.kept
+        self.kept_points
     }
 }
 
@@ -64,7 +69,7 @@ mod tests {
     use super::*;
 
     fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-        let mut line = Thinned::of(points.len());
+        let mut line = ThinnedSeries::of(points.len());
         points.iter().for_each(|point| line.push(*point));
         line.points()
     }

@@ -14,23 +14,23 @@ const PREFIXES: [(f64, &str); 5] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3
 
 /// The format of the numbers of one axis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Labels {
+pub struct TickLabels {
     /// The ticks from low to high.
     ticks: Vec<f64>,
     /// The common format of ticks at equal distances; `None` for a logarithmic axis, whose ticks have individual formats.
-    common: Option<Form>,
+    common: Option<LabelFormat>,
 }
 
 /// A number format.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Form {
+struct LabelFormat {
     /// The divisor of a number and its SI prefix.
     prefix: (f64, &'static str),
     /// Number of decimals.
     decimals: usize,
 }
 
-impl Labels {
+impl TickLabels {
     /// Returns the labels of an axis that draws at most `count` ticks.
     pub fn of_axis(axis: &impl Ranged<ValueType = f64>, count: usize) -> Self {
         Self::new(axis.key_points(BoldPoints(count)))
@@ -45,7 +45,7 @@ impl Labels {
         let prefix = prefix(greatest);
         let decimals = |tick: &f64| decimals(tick / prefix.0, least / prefix.0 * MAX_LABEL_ERROR);
         let even = ticks.len() > 1 && most < 1.5 * least;
-        let common = even.then(|| Form { prefix, decimals: ticks.iter().map(decimals).max().unwrap_or(0) });
+        let common = even.then(|| LabelFormat { prefix, decimals: ticks.iter().map(decimals).max().unwrap_or(0) });
         Self { ticks, common }
     }
 
@@ -54,7 +54,7 @@ impl Labels {
         if tick == 0.0 {
             return "0".to_owned();
         }
-        let form = self.common.unwrap_or_else(|| self.individual(tick));
+        let form = self.common.unwrap_or_else(|| self.individual_format(tick));
         if form.decimals > MAX_DECIMALS {
             let value = tick / form.prefix.0;
             let digits = form.decimals.saturating_add_signed(value.abs().log10().floor() as isize);
@@ -64,11 +64,11 @@ impl Labels {
     }
 
     /// Returns the format of `tick` without regard to other ticks.
-    fn individual(&self, tick: f64) -> Form {
+    fn individual_format(&self, tick: f64) -> LabelFormat {
         let away = |other: &f64| (other - tick).abs();
         let step = self.ticks.iter().map(away).filter(|step| *step > 0.0).fold(tick.abs(), f64::min);
         let prefix = prefix(tick.abs());
-        Form { prefix, decimals: decimals(tick / prefix.0, step / prefix.0 * MAX_LABEL_ERROR) }
+        LabelFormat { prefix, decimals: decimals(tick / prefix.0, step / prefix.0 * MAX_LABEL_ERROR) }
     }
 }
 
@@ -82,12 +82,12 @@ fn prefix(size: f64) -> (f64, &'static str) {
 /// Returns the decimals that write `value` with an error of at most `off`.
 fn decimals(value: f64, off: f64) -> usize {
     /// A number of decimals that exceeds the precision of a 64-bit number.
-    const END: usize = 20;
+    const MAX_DECIMAL_DIGITS: usize = 20;
     let written = |decimals: &usize| {
         let scale = 10f64.powi(*decimals as i32);
         ((value * scale).round() / scale - value).abs() <= off
     };
-    (0..END).find(written).unwrap_or(END)
+    (0..MAX_DECIMAL_DIGITS).find(written).unwrap_or(MAX_DECIMAL_DIGITS)
 }
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     fn texts(ticks: &[f64]) -> Vec<String> {
-        let labels = Labels::new(ticks.to_vec());
+        let labels = TickLabels::new(ticks.to_vec());
         ticks.iter().map(|tick| labels.text(*tick)).collect()
     }
 
@@ -138,7 +138,7 @@ mod tests {
                 for count in [3, 6, 11] {
                     let axis = RangedCoordf64::from(at..at + width);
                     let ticks = axis.key_points(BoldPoints(count));
-                    let labels = Labels::of_axis(&axis, count);
+                    let labels = TickLabels::of_axis(&axis, count);
                     let mut texts: Vec<String> = ticks.iter().map(|tick| labels.text(*tick)).collect();
                     narrow += usize::from(texts.iter().any(|text| text.len() > 5));
                     texts.sort_unstable();

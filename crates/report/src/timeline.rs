@@ -13,7 +13,7 @@ use crate::TimelineError;
 /// A row of `timeline.csv`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct TimelineRecord {
     /// Core cycle of the record.
     pub cycle: u64,
     /// Name of the controller.
@@ -28,7 +28,7 @@ pub struct Record {
     pub reason: String,
 }
 
-impl Record {
+impl TimelineRecord {
     /// Returns true if the record belongs to `sm` or to the whole machine.
     fn concerns(&self, sm: u16) -> bool {
         self.sm.is_none_or(|own| own == sm)
@@ -44,7 +44,7 @@ impl Record {
 ///
 /// # Errors
 /// Fails if the text is not a timeline; the message names the line.
-pub fn read(text: &str) -> Result<Vec<Record>, TimelineError> {
+pub fn read(text: &str) -> Result<Vec<TimelineRecord>, TimelineError> {
     ::csv::Reader::from_reader(text.as_bytes())
         .deserialize()
         .collect::<Result<_, _>>()
@@ -56,12 +56,12 @@ pub fn read(text: &str) -> Result<Vec<Record>, TimelineError> {
 }
 
 /// Returns the first SM with a record.
-pub fn first_sm(records: &[Record]) -> Option<u16> {
+pub fn first_sm(records: &[TimelineRecord]) -> Option<u16> {
     records.iter().filter_map(|record| record.sm).min()
 }
 
 /// Formats statistics per knob and signal of an SM, then the reasons of all SMs.
-pub fn text(records: &[Record], sm: u16, style: Style) -> String {
+pub fn text(records: &[TimelineRecord], sm: u16, style: Style) -> String {
     let mut table = Table::new(&[
         ("controller", Align::Left),
         ("knob or signal", Align::Left),
@@ -107,7 +107,7 @@ fn number(value: f64) -> String {
 }
 
 /// Returns the values of each knob and signal of an SM, in the order of their first records.
-fn grouped(records: &[Record], sm: u16) -> Vec<(&str, &str, Vec<f64>)> {
+fn grouped(records: &[TimelineRecord], sm: u16) -> Vec<(&str, &str, Vec<f64>)> {
     let mut groups: Vec<(&str, &str, Vec<f64>)> = Vec::new();
     for record in records.iter().filter(|record| record.concerns(sm)) {
         let Some(value) = record.value else { continue };
@@ -120,7 +120,7 @@ fn grouped(records: &[Record], sm: u16) -> Vec<(&str, &str, Vec<f64>)> {
 }
 
 /// Returns the plot of an SM: its knobs as steps, and below them the signals as lines, each in a separate strip.
-pub fn picture(records: &[Record], sm: u16) -> Strips {
+pub fn picture(records: &[TimelineRecord], sm: u16) -> Strips {
     let end = records.last().map_or(0, |record| record.cycle) as f64;
     let mut knobs: Vec<Series> = Vec::new();
     let mut signals: Vec<Series> = Vec::new();

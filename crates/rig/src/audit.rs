@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use warpshard_mem::dram::control::Issued;
+use warpshard_mem::dram::control::IssuedCommand;
 use warpshard_mem::dram::standard::{Command, CommandBus, Standard};
 
 /// A command that violates a timing constraint.
@@ -16,7 +16,7 @@ pub struct Violation {
     /// Name of the device.
     pub standard: &'static str,
     /// The violating command.
-    pub issued: Issued,
+    pub issued: IssuedCommand,
     /// The violated constraint.
     pub why: String,
 }
@@ -25,9 +25,11 @@ pub struct Violation {
 ///
 /// # Errors
 /// Fails with the first violation.
-pub fn audit(standard: &Standard, commands: &[Issued]) -> Result<(), Violation> {
-    let mut replay = Replay::new(standard);
-    commands.iter().try_for_each(|issued| replay.step(issued).map_err(|why| Violation { standard: standard.name, issued: *issued, why }))
+pub fn audit(standard: &Standard, commands: &[IssuedCommand]) -> Result<(), Violation> {
+    let mut replay = CommandAudit::new(standard);
+    commands
+        .iter()
+        .try_for_each(|issued| replay.check_command(issued).map_err(|why| Violation { standard: standard.name, issued: *issued, why }))
 }
 
 /// Resources that two banks share.
@@ -38,14 +40,14 @@ struct SharedResources {
     bank: bool,
 }
 
-struct Replay<'a> {
+struct CommandAudit<'a> {
     standard: &'a Standard,
     rows: Vec<Option<u32>>,
-    recent: VecDeque<Issued>,
+    recent: VecDeque<IssuedCommand>,
     horizon: u64,
 }
 
-impl<'a> Replay<'a> {
+impl<'a> CommandAudit<'a> {
     fn new(standard: &'a Standard) -> Self {
         let t = &standard.timing;
         let horizon = t.tRFC.max(t.tRC).max(t.t32AW).max(t.tFAW).max(t.tCWL + t.tBL + t.tWR + t.tRP).max(t.tCL + t.tBL);
@@ -53,29 +55,29 @@ impl<'a> Replay<'a> {
         Self { standard, rows, recent: VecDeque::new(), horizon: u64::from(horizon) + 2 }
     }
 
-    fn near(&self, a: u8, b: u8) -> SharedResources {
+    fn shared_resources(&self, a: u8, b: u8) -> SharedResources {
         let o = &self.standard.organisation;
         let pseudo_channel = |bank: u8| u32::from(bank) / (o.bank_groups * o.banks);
         let group = |bank: u8| u32::from(bank) / o.banks;
         SharedResources { channel: pseudo_channel(a) == pseudo_channel(b), group: group(a) == group(b), bank: a == b }
     }
 
-    fn step(&mut self, issued: &Issued) -> Result<(), String> {
+    fn check_command(&mut self, issued: &IssuedCommand) -> Result<(), String> {
         while self.recent.front().is_some_and(|old| old.at.0 + self.horizon < issued.at.0) {
             self.recent.pop_front();
         }
-        self.command_bus(issued)?;
-        self.bank_state(issued)?;
+        self.check_command_bus(issued)?;
+        self.check_bank_state(issued)?;
         for old in &self.recent {
-            self.pair(old, issued)?;
+            self.check_pair(old, issued)?;
         }
-        self.windows(issued)?;
+        self.check_windows(issued)?;
         self.recent.push_back(*issued);
         Ok(())
     }
 
     /// Checks the command bus: one command per clock, or one row and one column command; an activate occupies several clocks.
-    fn command_bus(&self, issued: &Issued) -> Result<(), String> {
+    fn check_command_bus(&self, issued: &IssuedCommand) -> Result<(), String> {
         let split = self.standard.bus == CommandBus::Split;
         for old in self.recent.iter().rev().take_while(|old| old.at.0 + 4 > issued.at.0) {
             if old.at > issued.at {
@@ -92,7 +94,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    fn bank_state(&mut self, issued: &Issued) -> Result<(), String> {
+    fn check_bank_state(&mut self, issued: &IssuedCommand) -> Result<(), String> {
         let o = &self.standard.organisation;
         let bank = usize::from(issued.bank);
         let span = (o.bank_groups * o.banks) as usize;
@@ -127,10 +129,10 @@ impl<'a> Replay<'a> {
     }
 
     /// Checks the data sheet's constraint between two commands.
-    fn pair(&self, old: &Issued, new: &Issued) -> Result<(), String> {
+    fn check_pair(&self, old: &IssuedCommand, new: &IssuedCommand) -> Result<(), String> {
         use Command::{Activate, Precharge, PrechargeAll, Read, ReadPrecharge, Refresh, RefreshBank, Write, WritePrecharge};
         let t = &self.standard.timing;
-        let mut near = self.near(old.bank, new.bank);
+        let mut near = self.shared_resources(old.bank, new.bank);
         // A command to all banks applies to each bank.
         if near.channel && (old.command.is_wide() || new.command.is_wide()) {
             near = SharedResources { channel: true, group: true, bank: true };
@@ -139,7 +141,7 @@ impl<'a> Replay<'a> {
             return Ok(());
         }
         // An activate takes effect in its last clock.
-        let acts = |i: &Issued| i.at.0 + if i.command == Activate { u64::from(t.activate_clocks) - 1 } else { 0 };
+        let acts = |i: &IssuedCommand| i.at.0 + if i.command == Activate { u64::from(t.activate_clocks) - 1 } else { 0 };
         let (first, second) = (acts(old), acts(new));
         let later = |name: &str, since: u64, span: u32, at: u64| {
             if at >= since + u64::from(span) {
@@ -183,14 +185,16 @@ impl<'a> Replay<'a> {
     }
 
     /// Checks the activation windows: at most four activates in tFAW, 32 in t32AW.
-    fn windows(&self, issued: &Issued) -> Result<(), String> {
+    fn check_windows(&self, issued: &IssuedCommand) -> Result<(), String> {
         if issued.command != Command::Activate {
             return Ok(());
         }
         let t = &self.standard.timing;
         for (name, span, most) in [("tFAW", t.tFAW, 4), ("t32AW", t.t32AW, 32)] {
-            let within = |old: &&Issued| {
-                old.command == Command::Activate && self.near(old.bank, issued.bank).channel && old.at.0 + u64::from(span) > issued.at.0
+            let within = |old: &&IssuedCommand| {
+                old.command == Command::Activate
+                    && self.shared_resources(old.bank, issued.bank).channel
+                    && old.at.0 + u64::from(span) > issued.at.0
             };
             let count = self.recent.iter().filter(within).count();
             if count >= most {
@@ -207,7 +211,8 @@ mod tests {
     use warpshard_base::Cycle;
 
     fn check(standard: &str, commands: &[(u64, Command, u8, u32)]) -> Result<(), String> {
-        let issued: Vec<Issued> = commands.iter().map(|&(at, command, bank, row)| Issued { at: Cycle(at), command, bank, row }).collect();
+        let issued: Vec<IssuedCommand> =
+            commands.iter().map(|&(at, command, bank, row)| IssuedCommand { at: Cycle(at), command, bank, row }).collect();
         audit(Standard::named(standard).unwrap(), &issued).map_err(|violation| violation.why)
     }
 

@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use warpshard_base::{ClockDomain, CpuId, Cycle, LinkId, PortId, Tick, UnitId};
 use warpshard_config::cpu::CpuSpec;
-use warpshard_cpu::{CpuCore, CpuGoals, CpuPorts, CpuSample, Mark};
+use warpshard_cpu::{CpuCore, CpuGoals, CpuPorts, CpuSample, GoalMark};
 use warpshard_cpu_load::CpuStream;
 use warpshard_engine::{Route, Unit};
 use warpshard_mem::dram::standard::{STANDARDS, Standard};
 use warpshard_protocol::{EventKind, Outbox, Payload};
 
-use super::cpu_dram::Dram;
-use super::cpu_memory::{Fixed, Memory, REPLIES, REQUEST_CREDITS};
+use super::cpu_dram::DramMemory;
+use super::cpu_memory::{CoreMemory, FixedLatencyMemory, REPLY_LINK, REQUEST_CREDIT_LINK};
 use crate::RigError;
 
 pub use super::cpu_memory::ClockRatio;
 
-const REQUESTS: LinkId = LinkId(0);
-const REPLY_CREDITS: LinkId = LinkId(1);
+const REQUEST_LINK: LinkId = LinkId(0);
+const REPLY_CREDIT_LINK: LinkId = LinkId(1);
 
 /// Memories of the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,19 +120,19 @@ pub fn run(stream: CpuStream, run: &CpuRun) -> Result<CpuResult, RigError> {
         return Err(format!("{} instructions with a warm-up of {}: nothing is left to measure", run.instructions, run.warm).into());
     }
     match run.memory {
-        CpuMemory::Ideal => drive(stream, run, &mut Fixed::new(1)).map_err(Into::into),
-        CpuMemory::Fixed(latency) => drive(stream, run, &mut Fixed::new(latency.max(1))).map_err(Into::into),
-        CpuMemory::Dram(standard, ratio) => drive(stream, run, &mut Dram::new(standard, ratio)).map_err(Into::into),
+        CpuMemory::Ideal => run_with_memory(stream, run, &mut FixedLatencyMemory::new(1)).map_err(Into::into),
+        CpuMemory::Fixed(latency) => run_with_memory(stream, run, &mut FixedLatencyMemory::new(latency.max(1))).map_err(Into::into),
+        CpuMemory::Dram(standard, ratio) => run_with_memory(stream, run, &mut DramMemory::new(standard, ratio)).map_err(Into::into),
     }
 }
 
-fn drive(stream: CpuStream, run: &CpuRun, memory: &mut impl Memory) -> Result<CpuResult, String> {
+fn run_with_memory(stream: CpuStream, run: &CpuRun, memory: &mut impl CoreMemory) -> Result<CpuResult, String> {
     let (credits, write_credits) = memory.credits();
     let ports = CpuPorts {
-        to_request_net: REQUESTS,
-        reply_credit: REPLY_CREDITS,
-        from_reply_net: REPLIES,
-        request_credit: REQUEST_CREDITS,
+        to_request_net: REQUEST_LINK,
+        reply_credit: REPLY_CREDIT_LINK,
+        from_reply_net: REPLY_LINK,
+        request_credit: REQUEST_CREDIT_LINK,
         port: PortId(0),
         credits,
         write_credits,
@@ -161,7 +161,7 @@ fn drive(stream: CpuStream, run: &CpuRun, memory: &mut impl Memory) -> Result<Cp
         }
     }
     let sample = core.sample();
-    let none = Mark { cycles: 0, instructions: 0, reads: 0 };
+    let none = GoalMark { cycles: 0, instructions: 0, reads: 0 };
     let (start, end) = (sample.warm.unwrap_or(none), sample.measured.unwrap_or(none));
     let counters = &sample.counters;
     let read_latency = if counters.reads == 0 { 0.0 } else { counters.read_cycles as f64 / counters.reads as f64 };

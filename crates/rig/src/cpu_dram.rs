@@ -7,53 +7,53 @@
 use std::collections::VecDeque;
 
 use warpshard_base::{Addr, Cycle, SECTOR_BYTES};
-use warpshard_mem::dram::control::{Access, Controller, Policy};
+use warpshard_mem::dram::control::{Controller, ControllerPolicy, DramAccess};
 use warpshard_mem::dram::mapping::{DramLocation, Mapping};
 use warpshard_mem::dram::standard::Standard;
 use warpshard_protocol::{Credit, MemOp, MemPacket, Payload};
 
-use super::cpu_memory::{ClockRatio, Memory, REPLIES, REQUEST_CREDITS};
+use super::cpu_memory::{ClockRatio, CoreMemory, REPLY_LINK, REQUEST_CREDIT_LINK};
 
 /// Order of the address fields in Ramulator 1.
-const MAPPING: &str = "RoBaRaCoCh";
+const ADDRESS_MAPPING: &str = "RoBaRaCoCh";
 
 /// A request in the channel, divided into bursts.
 #[derive(Clone, Copy, Debug)]
-struct Request {
+struct PendingRequest {
     packet: MemPacket,
     bursts: u32,
 }
 
 /// A DRAM channel with its clock.
 #[derive(Debug)]
-pub(super) struct Dram {
+pub(super) struct DramMemory {
     controller: Controller,
     mapping: Mapping,
     burst_bytes: u64,
     ratio: (u64, u64),
     /// The last simulated command clock.
-    clock: u64,
+    command_clock: u64,
     /// Outstanding requests by their ids in the controller, and the free ids.
-    requests: Vec<Option<Request>>,
-    free: Vec<u32>,
+    requests: Vec<Option<PendingRequest>>,
+    free_ids: Vec<u32>,
     /// Bursts that wait for a slot in their queue.
-    waiting: VecDeque<Access>,
+    waiting_bursts: VecDeque<DramAccess>,
     /// True if the core has its credit for reads, and for writes.
     granted: [bool; 2],
 }
 
-impl Dram {
+impl DramMemory {
     pub(super) fn new(standard: &Standard, ratio: ClockRatio) -> Self {
         Self {
-            controller: Controller::new(standard, Policy::RAMULATOR1),
-            mapping: Mapping::parse(MAPPING, &standard.organisation, 1)
-                .unwrap_or_else(|error| panic!("{MAPPING} does not fit {}: {error}", standard.name)),
+            controller: Controller::new(standard, ControllerPolicy::RAMULATOR1),
+            mapping: Mapping::parse(ADDRESS_MAPPING, &standard.organisation, 1)
+                .unwrap_or_else(|error| panic!("{ADDRESS_MAPPING} does not fit {}: {error}", standard.name)),
             burst_bytes: u64::from(standard.organisation.burst_bytes),
             ratio: (u64::from(ratio.core), u64::from(ratio.dram)),
-            clock: 0,
+            command_clock: 0,
             requests: Vec::new(),
-            free: Vec::new(),
-            waiting: VecDeque::new(),
+            free_ids: Vec::new(),
+            waiting_bursts: VecDeque::new(),
             granted: [true; 2],
         }
     }
@@ -68,34 +68,34 @@ impl Dram {
         (((u128::from(cycle) + 1) * u128::from(self.ratio.1) - 1) / u128::from(self.ratio.0)) as u64
     }
 
-    fn access(&self, addr: u64, write: bool, token: u32) -> Access {
+    fn access(&self, addr: u64, write: bool, token: u32) -> DramAccess {
         let DramLocation { bank, row, column, .. } = self.mapping.locate(Addr(addr));
-        Access { bank, row, column, write, token, ..Access::default() }
+        DramAccess { bank, row, column, write, token, ..DramAccess::default() }
     }
 
     /// Moves waiting bursts into the controller while it accepts them.
     fn push_waiting(&mut self) {
-        while let Some(&access) = self.waiting.front() {
-            if !self.controller.push(Cycle(self.clock), access) {
+        while let Some(&access) = self.waiting_bursts.front() {
+            if !self.controller.push(Cycle(self.command_clock), access) {
                 return;
             }
-            self.waiting.pop_front();
+            self.waiting_bursts.pop_front();
         }
     }
 }
 
-impl Memory for Dram {
+impl CoreMemory for DramMemory {
     fn credits(&self) -> (u32, Option<u32>) {
         (1, Some(1))
     }
 
     fn accept(&mut self, at: Cycle, packet: MemPacket) {
         let clock = self.clock_before(at.0);
-        debug_assert!(clock >= self.clock && self.controller.next_event().0 > clock, "the channel is behind the core");
-        self.clock = clock;
+        debug_assert!(clock >= self.command_clock && self.controller.next_event().0 > clock, "the channel is behind the core");
+        self.command_clock = clock;
         let write = packet.op != MemOp::Read;
         self.granted[usize::from(write)] = false;
-        let token = self.free.pop().unwrap_or(self.requests.len() as u32);
+        let token = self.free_ids.pop().unwrap_or(self.requests.len() as u32);
         if token as usize == self.requests.len() {
             self.requests.push(None);
         }
@@ -103,10 +103,10 @@ impl Memory for Dram {
         let bytes = u64::from(packet.sectors().count()) * SECTOR_BYTES;
         let burst = self.burst_bytes;
         let (begin, end) = (first / burst, (first + bytes).div_ceil(burst));
-        self.requests[token as usize] = Some(Request { packet, bursts: (end - begin) as u32 });
+        self.requests[token as usize] = Some(PendingRequest { packet, bursts: (end - begin) as u32 });
         for burst_number in begin..end {
             let access = self.access(burst_number * burst, write, token);
-            self.waiting.push_back(access);
+            self.waiting_bursts.push_back(access);
         }
         self.push_waiting();
     }
@@ -114,17 +114,17 @@ impl Memory for Dram {
     fn horizon(&self) -> Cycle {
         match self.controller.next_event() {
             Cycle::NEVER => Cycle::NEVER,
-            next => Cycle(self.core_cycle_after(next.0.max(self.clock + 1))),
+            next => Cycle(self.core_cycle_after(next.0.max(self.command_clock + 1))),
         }
     }
 
     fn catch_up(&mut self, now: Cycle, deliver: &mut dyn FnMut(Cycle, warpshard_base::LinkId, Payload)) {
         loop {
-            let next = self.controller.next_event().0.max(self.clock + 1);
+            let next = self.controller.next_event().0.max(self.command_clock + 1);
             if next == u64::MAX || self.core_cycle_after(next) > now.0 {
                 break;
             }
-            self.clock = next;
+            self.command_clock = next;
             self.controller.tick(Cycle(next));
             let seen = Cycle(self.core_cycle_after(next)).max(now);
             while let Some(done) = self.controller.pop_done() {
@@ -136,18 +136,18 @@ impl Memory for Dram {
                 }
                 let packet = request.packet;
                 *slot = None;
-                self.free.push(done.access.token);
+                self.free_ids.push(done.access.token);
                 if packet.op == MemOp::Read {
-                    deliver(seen, REPLIES, Payload::Mem(packet));
+                    deliver(seen, REPLY_LINK, Payload::Mem(packet));
                 }
             }
             self.push_waiting();
         }
         for write in [false, true] {
             let granted = &mut self.granted[usize::from(write)];
-            if !*granted && self.waiting.is_empty() && !self.controller.is_full(write) {
+            if !*granted && self.waiting_bursts.is_empty() && !self.controller.is_full(write) {
                 *granted = true;
-                deliver(now, REQUEST_CREDITS, Payload::Credit(Credit { queue: u16::from(write), count: 1 }));
+                deliver(now, REQUEST_CREDIT_LINK, Payload::Credit(Credit { queue: u16::from(write), count: 1 }));
             }
         }
     }

@@ -4,8 +4,8 @@ use warpshard_base::{Cycle, LinkId};
 use warpshard_mem::dram::standard::Standard;
 use warpshard_protocol::{Credit, MemOp, MemPacket, Payload};
 
-pub(super) const REPLIES: LinkId = LinkId(2);
-pub(super) const REQUEST_CREDITS: LinkId = LinkId(3);
+pub(super) const REPLY_LINK: LinkId = LinkId(2);
+pub(super) const REQUEST_CREDIT_LINK: LinkId = LinkId(3);
 
 /// Ratio of the CPU clock to the DRAM's command clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl ClockRatio {
 }
 
 /// A memory that accepts requests and returns replies.
-pub(super) trait Memory {
+pub(super) trait CoreMemory {
     /// Returns the initial credits of a core: for reads or all requests, and for writes if they have separate credits.
     fn credits(&self) -> (u32, Option<u32>);
     /// Accepts a request that the core sends in its cycle `at`.
@@ -43,27 +43,27 @@ pub(super) trait Memory {
 }
 
 /// A memory of fixed latency that accepts every request.
-pub(super) struct Fixed {
+pub(super) struct FixedLatencyMemory {
     latency: u64,
-    answers: Vec<(Cycle, MemPacket)>,
-    taken: u32,
+    replies: Vec<(Cycle, MemPacket)>,
+    accepted_requests: u32,
 }
 
-impl Fixed {
+impl FixedLatencyMemory {
     pub(super) fn new(latency: u64) -> Self {
-        Self { latency, answers: Vec::new(), taken: 0 }
+        Self { latency, replies: Vec::new(), accepted_requests: 0 }
     }
 }
 
-impl Memory for Fixed {
+impl CoreMemory for FixedLatencyMemory {
     fn credits(&self) -> (u32, Option<u32>) {
         (1 << 20, None)
     }
 
     fn accept(&mut self, at: Cycle, packet: MemPacket) {
-        self.taken += 1;
+        self.accepted_requests += 1;
         if packet.op == MemOp::Read {
-            self.answers.push((at.after(self.latency), packet));
+            self.replies.push((at.after(self.latency), packet));
         }
     }
 
@@ -72,14 +72,14 @@ impl Memory for Fixed {
     }
 
     fn catch_up(&mut self, now: Cycle, deliver: &mut dyn FnMut(Cycle, LinkId, Payload)) {
-        for (at, packet) in self.answers.drain(..) {
-            deliver(at, REPLIES, Payload::Mem(packet));
+        for (at, packet) in self.replies.drain(..) {
+            deliver(at, REPLY_LINK, Payload::Mem(packet));
         }
         // The core has more credits than a batch, so that it never waits for a credit.
-        const BATCH: u16 = 1 << 12;
-        if self.taken >= u32::from(BATCH) {
-            self.taken -= u32::from(BATCH);
-            deliver(now, REQUEST_CREDITS, Payload::Credit(Credit { queue: 0, count: BATCH }));
+        const CREDIT_BATCH: u16 = 1 << 12;
+        if self.accepted_requests >= u32::from(CREDIT_BATCH) {
+            self.accepted_requests -= u32::from(CREDIT_BATCH);
+            deliver(now, REQUEST_CREDIT_LINK, Payload::Credit(Credit { queue: 0, count: CREDIT_BATCH }));
         }
     }
 }

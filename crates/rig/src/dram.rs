@@ -7,21 +7,21 @@
 use hdrhistogram::Histogram;
 
 use warpshard_base::Cycle;
-use warpshard_mem::dram::control::{BankCounters, ControlCounters, Controller, Issued, Policy};
+use warpshard_mem::dram::control::{BankCounters, ControlCounters, Controller, ControllerPolicy, IssuedCommand};
 use warpshard_mem::dram::standard::Standard;
 use warpshard_stats::Counters as _;
 
-use super::pattern::{Pattern, Stream};
+use super::pattern::{AccessPattern, AccessStream};
 
 /// Parameters of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
+pub struct DramOptions {
     /// DRAM device.
     pub standard: &'static Standard,
     /// Policy of the controller.
-    pub policy: Policy,
+    pub policy: ControllerPolicy,
     /// Pattern of the accesses.
-    pub pattern: Pattern,
+    pub pattern: AccessPattern,
     /// Fraction of writes among the requests.
     pub writes: f64,
     /// Generated requests as a fraction of the data buses' capacity.
@@ -32,7 +32,7 @@ pub struct Options {
 
 /// The results of a run, after its warm-up.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct DramOutcome {
     /// Number of completed requests.
     pub measured: u64,
     /// Cycles of the measurement.
@@ -55,7 +55,7 @@ pub struct Outcome {
     pub backlog: u64,
 }
 
-impl Outcome {
+impl DramOutcome {
     /// Returns the mean read latency from entering the controller, in cycles; 0 without reads.
     pub fn mean_controller_latency(&self) -> f64 {
         self.controller_latency as f64 / self.reads.max(1) as f64
@@ -74,20 +74,20 @@ impl Outcome {
 }
 
 /// Simulates one load.
-pub fn run(options: &Options) -> Outcome {
+pub fn run(options: &DramOptions) -> DramOutcome {
     let mut controller = Controller::new(options.standard, options.policy);
-    drive(options, &mut controller)
+    drive_controller(options, &mut controller)
 }
 
 /// Simulates one load and records every command.
-pub fn run_traced(options: &Options) -> (Outcome, Vec<Issued>) {
+pub fn run_traced(options: &DramOptions) -> (DramOutcome, Vec<IssuedCommand>) {
     let mut controller = Controller::new(options.standard, options.policy);
     controller.record();
-    let outcome = drive(options, &mut controller);
+    let outcome = drive_controller(options, &mut controller);
     (outcome, controller.take_trace())
 }
 
-fn drive(options: &Options, controller: &mut Controller) -> Outcome {
+fn drive_controller(options: &DramOptions, controller: &mut Controller) -> DramOutcome {
     let peak = options.standard.peak_per_clock();
     let interval = 1.0 / (options.load * peak);
     let generated = |k: u64| {
@@ -95,7 +95,7 @@ fn drive(options: &Options, controller: &mut Controller) -> Outcome {
         let whole = exact as u64;
         whole + u64::from((whole as f64) < exact)
     };
-    let mut stream = Stream::new(options.pattern, options.standard.organisation, options.writes);
+    let mut stream = AccessStream::new(options.pattern, options.standard.organisation, options.writes);
     let (total, warm) = (options.requests, options.requests / 11);
     // Generation cycles of the requests inside the controller, indexed by request number.
     let mut generation_cycles = vec![0u64; (total as usize).next_power_of_two().min(1 << 16)];
@@ -103,7 +103,7 @@ fn drive(options: &Options, controller: &mut Controller) -> Outcome {
     let (mut head, mut taken, mut finished, mut clock, mut start) = (stream.next(), 0u64, 0u64, 0u64, 0u64);
     let mut before = ControlCounters::default();
     let latencies = Histogram::new_with_max(1 << 40, 3).unwrap_or_else(|e| panic!("the bounds of the histogram are wrong: {e}"));
-    let mut outcome = Outcome {
+    let mut outcome = DramOutcome {
         measured: 0,
         cycles: 0,
         achieved: 0.0,

@@ -13,4 +13,4 @@ pub mod noc;
 mod pattern;
 
 pub use error::RigError;
-pub use pattern::{PATTERNS, Pattern};
+pub use pattern::{AccessPattern, PATTERNS};

@@ -12,15 +12,15 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use warpshard_base::{Cycle, GpuId};
-use warpshard_build::SOURCES;
+use warpshard_build::SOURCES_DIGEST;
 use warpshard_chip::RunOptions;
 use warpshard_config::{Loaded, Machine, input};
-use warpshard_report::store::stored;
+use warpshard_report::store::load_or_compute;
 use warpshard_stats::{Outcome, StandaloneResult};
 use warpshard_trace::DecodeClock;
-use warpshard_workload::{Part, Workload, mix};
+use warpshard_workload::{MixedApplication, Workload, mix};
 
-use super::request::{Request, Source as RequestSource};
+use super::request::{Request, WorkloadSource};
 use super::{Catalogue, Error, files, inputs};
 
 /// The latest arrival of an application, in core cycles: about a quarter of an hour of simulated GPU time. Until the arrival the idle GPU
@@ -29,7 +29,7 @@ const LATEST_ARRIVAL: u64 = 1_000_000_000_000;
 
 /// The kind of an application's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum ApplicationSource {
     Trace,
     Program,
     Model,
@@ -38,11 +38,11 @@ enum Source {
 /// An application as named on the command line or in a mix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamedApplication {
-    source: Source,
+    source: ApplicationSource,
     name: String,
     priority: i32,
     /// Earliest core cycle in which the application starts.
-    at: u64,
+    arrival_cycle: u64,
     /// The GPU of a system that runs the application.
     gpu: Option<GpuId>,
 }
@@ -50,7 +50,7 @@ pub(crate) struct NamedApplication {
 /// The contents of a mix file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Mix {
+struct MixFile {
     /// The applications, in their order.
     applications: Vec<MixEntry>,
 }
@@ -75,31 +75,31 @@ pub(crate) fn resolve_applications(catalogue: &Catalogue, names: &[String]) -> R
     let mut all = Vec::new();
     for name in names {
         match name.strip_prefix('@') {
-            Some(file) => all.extend(from_file(catalogue, Path::new(file))?),
+            Some(file) => all.extend(applications_of_file(catalogue, Path::new(file))?),
             None => all.push(parse_application(catalogue, name, None)?),
         }
     }
     Ok(all)
 }
 
-fn from_file(catalogue: &Catalogue, path: &Path) -> Result<Vec<NamedApplication>, Error> {
+fn applications_of_file(catalogue: &Catalogue, path: &Path) -> Result<Vec<NamedApplication>, Error> {
     let fail = |problem: String| Error::MixFile { file: path.to_owned(), problem };
     let text = input::read_text(path).map_err(|error| fail(format!("the mix cannot be read: {error}")))?;
-    let mix: Mix = toml::from_str(&text).map_err(|error| fail(format!("the mix is wrong: {error}")))?;
+    let mix: MixFile = toml::from_str(&text).map_err(|error| fail(format!("the mix is wrong: {error}")))?;
     if mix.applications.is_empty() {
         return Err(fail("the mix lists no application; expected [[applications]] tables with the key `workload`".into()));
     }
     let folder = path.parent().unwrap_or(Path::new(""));
     let entry = |(number, entry): (usize, &MixEntry)| {
-        let at = arrival(entry.at).map_err(|problem| fail(format!("application {number} ({}): {problem}", entry.workload)))?;
+        let at = check_arrival(entry.at).map_err(|problem| fail(format!("application {number} ({}): {problem}", entry.workload)))?;
         let named = parse_application(catalogue, &entry.workload, Some(folder))?;
-        Ok(NamedApplication { priority: entry.priority, at, gpu: entry.gpu.map(GpuId).or(named.gpu), ..named })
+        Ok(NamedApplication { priority: entry.priority, arrival_cycle: at, gpu: entry.gpu.map(GpuId).or(named.gpu), ..named })
     };
     mix.applications.iter().enumerate().map(entry).collect()
 }
 
 /// Checks that an arrival is not after the latest arrival.
-fn arrival(at: u64) -> Result<u64, String> {
+fn check_arrival(at: u64) -> Result<u64, String> {
     let late = || format!("at = {at} is after the latest arrival; expected at most {LATEST_ARRIVAL} core cycles");
     (at <= LATEST_ARRIVAL).then_some(at).ok_or_else(late)
 }
@@ -113,33 +113,33 @@ fn parse_application(catalogue: &Catalogue, text: &str, folder: Option<&Path>) -
         let wrong = |what: &str| usage(format!("{number:?} is no {what}; expected a whole number"));
         match key {
             "priority" => priority = number.parse().map_err(|_| wrong("priority"))?,
-            "at" => at = arrival(number.parse().map_err(|_| wrong("core cycle"))?).map_err(usage)?,
+            "at" => at = check_arrival(number.parse().map_err(|_| wrong("core cycle"))?).map_err(usage)?,
             _ => gpu = Some(GpuId(number.parse().map_err(|_| wrong("GPU"))?)),
         }
         name = before;
     }
-    let prefixed = [("trace:", Source::Trace), ("program:", Source::Program), ("model:", Source::Model)];
+    let prefixed = [("trace:", ApplicationSource::Trace), ("program:", ApplicationSource::Program), ("model:", ApplicationSource::Model)];
     let explicit = prefixed.iter().find_map(|(prefix, source)| Some((*source, name.strip_prefix(prefix)?)));
     let (source, name) = explicit.unwrap_or_else(|| (guess_source(catalogue, name, folder), name));
     if name.is_empty() {
         return Err(usage("names no application; expected a trace, a launch file or a kernel model".into()));
     }
     let name = match folder {
-        Some(folder) if source != Source::Model || name.ends_with(".toml") => folder.join(name).display().to_string(),
+        Some(folder) if source != ApplicationSource::Model || name.ends_with(".toml") => folder.join(name).display().to_string(),
         _ => name.to_owned(),
     };
-    Ok(NamedApplication { source, name, priority, at, gpu })
+    Ok(NamedApplication { source, name, priority, arrival_cycle: at, gpu })
 }
 
 /// Guesses the kind of source: a TOML file with launches is a program, another TOML file or a built-in name is a model, and any other path
 /// is a trace.
-fn guess_source(catalogue: &Catalogue, name: &str, folder: Option<&Path>) -> Source {
+fn guess_source(catalogue: &Catalogue, name: &str, folder: Option<&Path>) -> ApplicationSource {
     let path = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
     if name.ends_with(".toml") {
         let launches = input::read_text(&path).is_ok_and(|text| text.lines().any(|line| line.trim_start().starts_with("[[launches]]")));
-        return if launches { Source::Program } else { Source::Model };
+        return if launches { ApplicationSource::Program } else { ApplicationSource::Model };
     }
-    if inputs::is_trace(catalogue, name) || path.exists() { Source::Trace } else { Source::Model }
+    if inputs::is_trace(catalogue, name) || path.exists() { ApplicationSource::Trace } else { ApplicationSource::Model }
 }
 
 impl NamedApplication {
@@ -153,15 +153,15 @@ impl NamedApplication {
     ) -> Result<Workload, Error> {
         let path = Path::new(&self.name);
         let loaded = match self.source {
-            Source::Trace => inputs::trace(path, threads, request.lenient, clock)?,
-            Source::Program => inputs::program(
+            ApplicationSource::Trace => inputs::trace(path, threads, request.lenient, clock)?,
+            ApplicationSource::Program => inputs::program(
                 path,
                 None,
                 self.gpu.map_or(machine, |gpu| machine.of_gpu(u32::from(gpu.0))),
                 &[],
                 request.workload_options(threads),
             )?,
-            Source::Model => inputs::model_workload(&self.name, &inputs::model(catalogue, &self.name, request.seed, &[])?),
+            ApplicationSource::Model => inputs::model_workload(&self.name, &inputs::model(catalogue, &self.name, request.seed, &[])?),
         };
         Ok(loaded.0)
     }
@@ -169,9 +169,9 @@ impl NamedApplication {
     /// Returns the files from which the application is read.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         match self.source {
-            Source::Trace => files::of_trace(Path::new(&self.name)),
-            Source::Program => files::of_program(Path::new(&self.name)),
-            Source::Model => files::of_model(&self.name),
+            ApplicationSource::Trace => files::trace_files(Path::new(&self.name)),
+            ApplicationSource::Program => files::program_files(Path::new(&self.name)),
+            ApplicationSource::Model => files::model_files(&self.name),
         }
     }
 
@@ -199,12 +199,13 @@ pub(crate) fn workload(
     threads: usize,
     clock: &Arc<DecodeClock>,
 ) -> Result<Workload, Error> {
-    let part =
-        |app: &NamedApplication| Ok(Part { workload: app.load(catalogue, machine, request, threads, clock)?, priority: app.priority });
+    let part = |app: &NamedApplication| {
+        Ok(MixedApplication { workload: app.load(catalogue, machine, request, threads, clock)?, priority: app.priority })
+    };
     let parts = apps.iter().map(part).collect::<Result<_, Error>>()?;
     let mut workload = mix(parts, !once)?;
-    for (app, named) in workload.applications.iter_mut().zip(apps).filter(|(_, named)| named.at > 0) {
-        app.arrivals = vec![Cycle(named.at)];
+    for (app, named) in workload.applications.iter_mut().zip(apps).filter(|(_, named)| named.arrival_cycle > 0) {
+        app.arrivals = vec![Cycle(named.arrival_cycle)];
     }
     workload.applications.iter_mut().zip(apps).for_each(|(app, named)| app.gpu = named.gpu);
     Ok(workload)
@@ -224,18 +225,18 @@ pub(crate) fn add_alone(
     request: &Request,
     threads: usize,
 ) -> Result<(), Error> {
-    let Some(RequestSource::Applications { apps, alone: true, .. }) = &request.workload else { return Ok(()) };
+    let Some(WorkloadSource::Applications { apps, alone: true, .. }) = &request.workload else { return Ok(()) };
     let (apps, machine) = (resolve_applications(catalogue, apps)?, loaded.provenance.to_toml());
     let limit = request.max_cycles.map(NonZeroU64::get);
     for (app, stats) in apps.iter().zip(&mut outcome.applications) {
         let key = format!("alone\n{machine}\n{}\nlimit {limit:?}", app.content(request.seed));
-        let run = || alone(catalogue, app, &loaded.machine, request, threads, limit);
-        stats.alone = Some(stored(Some(Path::new(ALONE_FOLDER)), SOURCES, &key, run)?);
+        let run = || simulate_alone(catalogue, app, &loaded.machine, request, threads, limit);
+        stats.alone = Some(load_or_compute(Some(Path::new(ALONE_FOLDER)), SOURCES_DIGEST, &key, run)?);
     }
     Ok(())
 }
 
-fn alone(
+fn simulate_alone(
     catalogue: &Catalogue,
     app: &NamedApplication,
     machine: &Machine,
@@ -247,7 +248,7 @@ fn alone(
     let options = RunOptions { threads, max_cycles, ..RunOptions::default() };
     let outcome = warpshard_chip::simulate(machine, &Arc::new(workload), options)?.outcome;
     let launched = outcome.kernels.iter().filter_map(|kernel| kernel.launched).min().unwrap_or(0);
-    let warp_instructions = warpshard_report::metrics::Work::of_run(&outcome).warp_instructions;
+    let warp_instructions = warpshard_report::metrics::WorkTotals::of_run(&outcome).warp_instructions;
     Ok(StandaloneResult { cycles: outcome.cycles - launched, warp_instructions })
 }
 
@@ -261,13 +262,13 @@ mod tests {
         let read = |text: &str| {
             parse_application(core, text, None).map(|named| (named.source, named.name, named.priority)).map_err(|error| error.to_string())
         };
-        assert_eq!(read("stream"), Ok((Source::Model, "stream".into(), 0)));
-        assert_eq!(read("divergent,priority=-2"), Ok((Source::Model, "divergent".into(), -2)));
-        assert_eq!(read("programs/saxpy.toml"), Ok((Source::Program, "programs/saxpy.toml".into(), 0)));
-        assert_eq!(read("trace:a,priority=3"), Ok((Source::Trace, "a".into(), 3)));
-        assert_eq!(read("some/kernelslist.g"), Ok((Source::Trace, "some/kernelslist.g".into(), 0)));
+        assert_eq!(read("stream"), Ok((ApplicationSource::Model, "stream".into(), 0)));
+        assert_eq!(read("divergent,priority=-2"), Ok((ApplicationSource::Model, "divergent".into(), -2)));
+        assert_eq!(read("programs/saxpy.toml"), Ok((ApplicationSource::Program, "programs/saxpy.toml".into(), 0)));
+        assert_eq!(read("trace:a,priority=3"), Ok((ApplicationSource::Trace, "a".into(), 3)));
+        assert_eq!(read("some/kernelslist.g"), Ok((ApplicationSource::Trace, "some/kernelslist.g".into(), 0)));
         let late = parse_application(core, "stream,priority=1,at=5000", None).unwrap();
-        assert_eq!((late.priority, late.at), (1, 5000));
+        assert_eq!((late.priority, late.arrival_cycle), (1, 5000));
         for late in [LATEST_ARRIVAL + 1, 1 << 62, u64::MAX] {
             let told = read(&format!("stream,at={late}")).unwrap_err();
             assert!(told.contains(&format!("at = {late} is after the latest arrival")) && told.contains("at most 1000000000000"), "{told}");

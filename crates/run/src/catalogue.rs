@@ -19,8 +19,8 @@ use warpshard_seam::UserPolicies;
 pub struct Catalogue {
     files: Files,
     policies: Policies,
-    own: UserPolicies,
-    measured: Measurements,
+    user_policies: UserPolicies,
+    measurements: Measurements,
 }
 
 impl fmt::Debug for Catalogue {
@@ -41,8 +41,8 @@ impl Catalogue {
         static CORE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue {
             files: Files::core().clone(),
             policies: Policies::core().clone(),
-            own: UserPolicies::default(),
-            measured: Measurements::default(),
+            user_policies: UserPolicies::default(),
+            measurements: Measurements::default(),
         });
         &CORE
     }
@@ -50,24 +50,29 @@ impl Catalogue {
     /// Returns this catalogue with additional files and policies.
     #[must_use]
     pub fn with(&self, files: &[&'static [File]], policies: &[&'static [Policy]]) -> Self {
-        Self { files: self.files.with(files), policies: self.policies.with(policies), own: self.own.clone(), measured: self.measured }
+        Self {
+            files: self.files.with(files),
+            policies: self.policies.with(policies),
+            user_policies: self.user_policies.clone(),
+            measurements: self.measurements,
+        }
     }
 
     /// Returns this catalogue with policies of the calling program, which machines select by the word `own`; see `docs/adding.md`.
     #[must_use]
     pub fn with_policies(&self, own: UserPolicies) -> Self {
-        Self { own, ..self.clone() }
+        Self { user_policies: own, ..self.clone() }
     }
 
     /// Returns this catalogue with measured launches, with which verdicts compare simulated kernels.
     #[must_use]
-    pub fn with_measured(&self, measured: Measurements) -> Self {
-        Self { measured, ..self.clone() }
+    pub fn with_measurements(&self, measured: Measurements) -> Self {
+        Self { measurements: measured, ..self.clone() }
     }
 
     /// Returns the measured launches.
-    pub fn measured(&self) -> Measurements {
-        self.measured
+    pub fn measurements(&self) -> Measurements {
+        self.measurements
     }
 
     /// Returns the files.
@@ -86,7 +91,7 @@ impl Catalogue {
     /// See [`Machine::load_among`].
     pub fn machine(&self, name_or_path: &str, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
         let loaded = Machine::load_among(&self.files, name_or_path, overrides)?;
-        Ok(Loaded { machine: loaded.machine.with_policies(&self.own), ..loaded })
+        Ok(Loaded { machine: loaded.machine.with_policies(&self.user_policies), ..loaded })
     }
 
     /// Loads a kernel model by name; `parameters` override the values of its file.

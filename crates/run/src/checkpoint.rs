@@ -64,15 +64,15 @@ pub enum CheckpointError {
 
 const MAGIC: [u8; 8] = *b"WSCHECKP";
 /// Version of the file format; the format of the state in the body belongs to one build.
-const FORMAT: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 /// Number of bytes before the header.
-const HEAD_BYTES: usize = 8 + 4 + 8 + 8 + 16;
+const HEADER_BYTES: usize = 8 + 4 + 8 + 8 + 16;
 /// Compression level of zstd. State is repetitive, so that higher levels take longer and gain little.
 const ZSTD_LEVEL: i32 = 1;
 
 /// The header of a checkpoint, which identifies the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Header {
+struct CheckpointHeader {
     /// Build of the program that wrote the file.
     build: String,
     /// A command that repeats the run from its beginning.
@@ -85,7 +85,7 @@ struct Header {
     parts: Vec<(String, String)>,
 }
 
-impl Header {
+impl CheckpointHeader {
     /// Creates the header of a run with these options, without cycle and state.
     fn of(catalogue: &Catalogue, request: &Request, loaded: &Loaded) -> Result<Self, Error> {
         let mut configuration = configuration_of(request, &[]);
@@ -125,7 +125,7 @@ pub(crate) fn of(catalogue: &Catalogue, request: &Request, loaded: &Loaded) -> R
     if request.checkpoint_every.is_none() && request.resume.is_none() {
         return Ok((Checkpoints::default(), None));
     }
-    let run = Header::of(catalogue, request, loaded)?;
+    let run = CheckpointHeader::of(catalogue, request, loaded)?;
     let (mut checkpoints, mut resumed) = (Checkpoints::default(), None);
     if let Some(path) = &request.resume {
         let (header, state) = read(path)?;
@@ -139,7 +139,7 @@ pub(crate) fn of(catalogue: &Catalogue, request: &Request, loaded: &Loaded) -> R
     if let (Some(every), Some(path)) = (request.checkpoint_every, request.checkpoint_file.clone()) {
         checkpoints.every = Some(every.get());
         checkpoints.store = Some(Box::new(move |at: Cycle, state: Vec<u8>| {
-            let header = Header { cycle: at.0, bytes: state.len() as u64, ..run.clone() };
+            let header = CheckpointHeader { cycle: at.0, bytes: state.len() as u64, ..run.clone() };
             write(&path, &header, &state).map_err(|error| {
                 format!("cannot write the checkpoint {}: {error}\n  the run ended at cycle {}; an earlier checkpoint is still there if one was written", path.display(), at.0)
             })
@@ -155,7 +155,7 @@ pub(crate) fn of(catalogue: &Catalogue, request: &Request, loaded: &Loaded) -> R
 pub fn remove_checkpoint(request: &Request) -> Result<(), CheckpointError> {
     let (Some(path), true) = (&request.checkpoint_file, request.checkpoint_every.is_some()) else { return Ok(()) };
     // A process that was killed while writing has left a partial file.
-    for path in [partial_of(path), path.clone()] {
+    for path in [partial_file_of(path), path.clone()] {
         match fs::remove_file(&path) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(CheckpointError::NotRemoved { file: path, source }),
             _ => {}
@@ -165,7 +165,7 @@ pub fn remove_checkpoint(request: &Request) -> Result<(), CheckpointError> {
 }
 
 /// Returns the path of a checkpoint while it is being written.
-fn partial_of(path: &Path) -> PathBuf {
+fn partial_file_of(path: &Path) -> PathBuf {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
     partial.into()
@@ -178,13 +178,13 @@ fn digest_of(header: &[u8], body: &[u8]) -> u128 {
     hasher.finish_128()
 }
 
-fn write(path: &Path, header: &Header, state: &[u8]) -> io::Result<()> {
+fn write(path: &Path, header: &CheckpointHeader, state: &[u8]) -> io::Result<()> {
     let header = serde_json::to_vec(header)?;
     let body = zstd::bulk::compress(state, ZSTD_LEVEL)?;
-    let partial = partial_of(path);
+    let partial = partial_file_of(path);
     let mut file = File::create(&partial)?;
     file.write_all(&MAGIC)?;
-    file.write_all(&FORMAT.to_le_bytes())?;
+    file.write_all(&FORMAT_VERSION.to_le_bytes())?;
     file.write_all(&(header.len() as u64).to_le_bytes())?;
     file.write_all(&(body.len() as u64).to_le_bytes())?;
     file.write_all(&digest_of(&header, &body).to_le_bytes())?;
@@ -198,22 +198,22 @@ fn write(path: &Path, header: &Header, state: &[u8]) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn read(path: &Path) -> Result<(Header, Vec<u8>), CheckpointError> {
+fn read(path: &Path) -> Result<(CheckpointHeader, Vec<u8>), CheckpointError> {
     let file = || path.to_owned();
     let bytes = input::read_result(path).map_err(|source| CheckpointError::Unreadable { file: file(), source })?;
     decode(&bytes).map_err(|problem| CheckpointError::Damaged { file: file(), problem })
 }
 
-fn decode(bytes: &[u8]) -> Result<(Header, Vec<u8>), String> {
+fn decode(bytes: &[u8]) -> Result<(CheckpointHeader, Vec<u8>), String> {
     if bytes.get(..8) != Some(&MAGIC[..]) {
         return Err("this is not a checkpoint of warpshard".into());
     }
     let damaged = |what: &str| format!("the checkpoint is damaged: {what}; resume from another checkpoint, or start again");
-    let Some((head, rest)) = bytes.split_at_checked(HEAD_BYTES) else { return Err(damaged("it ends too early")) };
+    let Some((head, rest)) = bytes.split_at_checked(HEADER_BYTES) else { return Err(damaged("it ends too early")) };
     let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
     let format = number(8) as u32;
-    if format != FORMAT {
-        return Err(format!("the checkpoint has version {format} of the format, and this program reads version {FORMAT}"));
+    if format != FORMAT_VERSION {
+        return Err(format!("the checkpoint has version {format} of the format, and this program reads version {FORMAT_VERSION}"));
     }
     let (header_bytes, body_bytes) = (number(12), number(20));
     let expected = u128::from_le_bytes(std::array::from_fn(|i| head[28 + i]));
@@ -224,7 +224,8 @@ fn decode(bytes: &[u8]) -> Result<(Header, Vec<u8>), String> {
         return Err(damaged("its checksum is wrong"));
     }
     let (header, body) = rest.split_at(header_bytes as usize);
-    let header: Header = serde_json::from_slice(header).map_err(|error| damaged(&format!("its header cannot be read: {error}")))?;
+    let header: CheckpointHeader =
+        serde_json::from_slice(header).map_err(|error| damaged(&format!("its header cannot be read: {error}")))?;
     let size = usize::try_from(header.bytes).map_err(|_| damaged("its state is larger than this host's memory"))?;
     // The allocation grows with the unpacked bytes instead of trusting the size in the header.
     let mut state = Vec::new();
@@ -241,9 +242,9 @@ fn decode(bytes: &[u8]) -> Result<(Header, Vec<u8>), String> {
 mod tests {
     use super::*;
 
-    fn header(build: &str, parts: &[(&str, &str)]) -> Header {
+    fn header(build: &str, parts: &[(&str, &str)]) -> CheckpointHeader {
         let parts = parts.iter().map(|(name, digest)| ((*name).to_owned(), (*digest).to_owned())).collect();
-        Header { build: build.into(), command: "warpshard run".into(), cycle: 5000, bytes: 3, parts }
+        CheckpointHeader { build: build.into(), command: "warpshard run".into(), cycle: 5000, bytes: 3, parts }
     }
 
     fn written() -> Vec<u8> {
@@ -278,11 +279,11 @@ mod tests {
     #[test]
     fn a_state_of_unexpected_size_is_an_error_without_a_large_allocation() {
         for bytes in [0, 2, 4, u64::MAX - 1, u64::MAX] {
-            let forged = serde_json::to_vec(&Header { bytes, ..header("1", &[]) }).unwrap();
+            let forged = serde_json::to_vec(&CheckpointHeader { bytes, ..header("1", &[]) }).unwrap();
             let body = zstd::bulk::compress(b"new", ZSTD_LEVEL).unwrap();
             let lengths = [forged.len() as u64, body.len() as u64].map(u64::to_le_bytes);
             let digest = digest_of(&forged, &body).to_le_bytes();
-            let file = [&MAGIC[..], &FORMAT.to_le_bytes(), &lengths[0], &lengths[1], &digest, &forged, &body].concat();
+            let file = [&MAGIC[..], &FORMAT_VERSION.to_le_bytes(), &lengths[0], &lengths[1], &digest, &forged, &body].concat();
             assert!(decode(&file).unwrap_err().contains("instead of"), "{bytes}");
         }
     }

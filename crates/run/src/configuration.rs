@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use warpshard_report::Configuration;
 use warpshard_report::text::shell_word;
 
-use super::request::{DEFAULT_MODEL, Request, Source, Until};
+use super::request::{DEFAULT_MODEL, Request, RunCondition, WorkloadSource};
 
 /// Maximum length of the readable suffix of a folder's name, in characters.
-const MAX_SUFFIX: usize = 48;
+const MAX_SUFFIX_CHARS: usize = 48;
 
 /// An option of `run`: its name without dashes, and its value; `None` for a flag.
 type ChangedOption = (&'static str, Option<String>);
@@ -53,24 +53,24 @@ pub(crate) fn suffix(request: &Request) -> String {
     };
     let readable: String = given.iter().map(part).collect();
     let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=' | ',' | '@' | '+');
-    if readable.len() <= MAX_SUFFIX && readable.chars().all(safe) {
+    if readable.len() <= MAX_SUFFIX_CHARS && readable.chars().all(safe) {
         return readable;
     }
     let names: String = request.policies.iter().map(|policy| format!("-{}", policy.split(':').next().unwrap_or_default())).collect();
-    let names = if names.len() <= MAX_SUFFIX && names.chars().all(safe) { names } else { String::new() };
+    let names = if names.len() <= MAX_SUFFIX_CHARS && names.chars().all(safe) { names } else { String::new() };
     format!("{names}-{:06x}", crc32fast::hash(format!("{given:?}").as_bytes()) & 0xff_ffff)
 }
 
 /// Returns the option that names the workload, and its values; there are several for applications.
 fn workload(request: &Request) -> (&'static str, Vec<String>) {
-    request.workload.as_ref().map_or_else(|| ("workload", vec![DEFAULT_MODEL.to_owned()]), Source::named)
+    request.workload.as_ref().map_or_else(|| ("workload", vec![DEFAULT_MODEL.to_owned()]), WorkloadSource::named)
 }
 
 /// Returns the options other than machine and workload that affect results and are not at their defaults, in the order of the help.
 fn changed_options(request: &Request) -> Vec<ChangedOption> {
     let mut given: Vec<ChangedOption> = Vec::new();
     let mut add = |name, value: Option<String>| given.push((name, value));
-    if let Some(Source::Program { arch: Some(arch), .. }) = request.workload {
+    if let Some(WorkloadSource::Program { arch: Some(arch), .. }) = request.workload {
         add("arch", Some(format!("sm_{arch}")));
     }
     request.set.iter().for_each(|(key, value)| add("set", Some(format!("{key}={value}"))));
@@ -84,7 +84,7 @@ fn changed_options(request: &Request) -> Vec<ChangedOption> {
     if request.skip > 0 {
         add("skip", Some(request.skip.to_string()));
     }
-    if let Some(Source::Applications { once, alone, .. }) = request.workload {
+    if let Some(WorkloadSource::Applications { once, alone, .. }) = request.workload {
         once.then(|| add("once", None));
         alone.then(|| add("alone", None));
     }
@@ -98,9 +98,9 @@ fn changed_options(request: &Request) -> Vec<ChangedOption> {
         add("gpu-first", None);
     }
     match cpu.until {
-        Until::Both => {}
-        Until::Gpu => add("until", Some("gpu".into())),
-        Until::Cpu => add("until", Some("cpu".into())),
+        RunCondition::Both => {}
+        RunCondition::Gpu => add("until", Some("gpu".into())),
+        RunCondition::Cpu => add("until", Some("cpu".into())),
     }
     if request.seed != 1 {
         add("seed", Some(request.seed.to_string()));
@@ -142,7 +142,7 @@ mod tests {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
 
-    fn many(value: u64) -> Option<std::num::NonZeroU64> {
+    fn non_zero(value: u64) -> Option<std::num::NonZeroU64> {
         std::num::NonZeroU64::new(value)
     }
 
@@ -151,11 +151,11 @@ mod tests {
         let all = || Request::default();
         for (request, expected) in [
             (all(), ""),
-            (Request { threads: std::num::NonZeroU32::new(3), epoch: many(7), pin: true, interval: many(100), ..all() }, ""),
+            (Request { threads: std::num::NonZeroU32::new(3), epoch: non_zero(7), pin: true, interval: non_zero(100), ..all() }, ""),
             (Request { policies: vec!["dyncta".into()], ..all() }, "-dyncta"),
             (Request { set: set(&[("gpu.sms", "56"), ("workload.n", "64")]), ..all() }, "-gpu.sms=56-n=64"),
-            (Request { max_cycles: many(2000), lenient: true, seed: 2, ..all() }, "-seed=2-lenient-max-cycles=2000"),
-            (Request { epoch: many(80), relaxed: true, ..all() }, "-epoch=80-relaxed"),
+            (Request { max_cycles: non_zero(2000), lenient: true, seed: 2, ..all() }, "-seed=2-lenient-max-cycles=2000"),
+            (Request { epoch: non_zero(80), relaxed: true, ..all() }, "-epoch=80-relaxed"),
         ] {
             assert_eq!(suffix(&request), expected, "{request:?}");
         }
@@ -180,8 +180,8 @@ mod tests {
             set: set(&[("gpu.sms", "56")]),
             threads: std::num::NonZeroU32::new(3),
             policies: vec!["a b".into()],
-            max_cycles: many(9),
-            workload: Some(Source::Trace("it's".into())),
+            max_cycles: non_zero(9),
+            workload: Some(WorkloadSource::Trace("it's".into())),
             ..Request::default()
         };
         let found = configuration_of(&request, &["warpshard".into(), "run".into()]);
@@ -191,7 +191,7 @@ mod tests {
         });
         assert_eq!(Value::Object(found.options), expected);
         assert_eq!(found.arguments, ["warpshard", "run"]);
-        let workload = Some(Source::Program { file: "p.toml".into(), arch: Some(80) });
+        let workload = Some(WorkloadSource::Program { file: "p.toml".into(), arch: Some(80) });
         let found = configuration_of(&Request { workload, ..Request::default() }, &[]);
         assert_eq!(found.command, "warpshard run --machine v100 --program p.toml --arch sm_80");
     }

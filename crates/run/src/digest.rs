@@ -67,15 +67,15 @@ struct StoredDigest {
 /// Digests of files. The digests of large files are stored in a file, and are valid while size and modification time are unchanged.
 #[derive(Debug)]
 pub struct Digests {
-    memory: PathBuf,
-    known: Mutex<BTreeMap<PathBuf, StoredDigest>>,
+    digest_file: PathBuf,
+    digests: Mutex<BTreeMap<PathBuf, StoredDigest>>,
 }
 
 impl Digests {
     /// Loads the digests of large files that an earlier sweep stored in `memory`; ignores a file that cannot be read.
     pub fn new(memory: &Path) -> Self {
         let known = fs::read(memory).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
-        Self { memory: memory.to_owned(), known: Mutex::new(known) }
+        Self { digest_file: memory.to_owned(), digests: Mutex::new(known) }
     }
 
     /// Returns the digest of the contents of a file.
@@ -86,31 +86,31 @@ impl Digests {
         let facts = fs::metadata(path)?;
         let path = path.canonicalize()?;
         let changed = facts.modified()?.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&path).cloned();
+        let known = self.digests.lock().unwrap_or_else(PoisonError::into_inner).get(&path).cloned();
         if let Some(known) = known.filter(|known| (known.bytes, known.changed) == (facts.len(), changed)) {
             return Ok(known.digest);
         }
-        let digest = contents(&path)?.to_string();
+        let digest = contents_digest(&path)?.to_string();
         let known = StoredDigest { bytes: facts.len(), changed, digest: digest.clone() };
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(path, known);
+        self.digests.lock().unwrap_or_else(PoisonError::into_inner).insert(path, known);
         Ok(digest)
     }
 
     /// Stores the digests of large files for the next sweep. This only saves time, so errors are ignored.
-    pub fn keep(&self) {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn save(&self) {
+        let known = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
         let large: BTreeMap<&PathBuf, &StoredDigest> = known.iter().filter(|(_, known)| known.bytes >= MIN_STORED_FILE_BYTES).collect();
-        if let (false, Some(folder), Ok(text)) = (large.is_empty(), self.memory.parent(), serde_json::to_vec_pretty(&large)) {
+        if let (false, Some(folder), Ok(text)) = (large.is_empty(), self.digest_file.parent(), serde_json::to_vec_pretty(&large)) {
             let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
                 io::Write::write_all(&mut file, &text)?;
-                file.persist(&self.memory).map_err(io::Error::from)
+                file.persist(&self.digest_file).map_err(io::Error::from)
             });
             drop(written);
         }
     }
 }
 
-fn contents(path: &Path) -> io::Result<Digest> {
+fn contents_digest(path: &Path) -> io::Result<Digest> {
     let mut file = File::open(path)?;
     let mut hasher = twox_hash::xxhash3_128::Hasher::new();
     let mut buffer = vec![0; 1 << 16];
@@ -156,9 +156,9 @@ mod tests {
         let first = digests.file(&a).unwrap();
         assert_eq!(first, Digest::of(&large).to_string());
         assert_eq!(digests.file(&b).unwrap(), first);
-        digests.keep();
+        digests.save();
         let again = Digests::new(&memory);
-        assert_eq!(again.known.lock().unwrap().len(), 2);
+        assert_eq!(again.digests.lock().unwrap().len(), 2);
         assert_eq!(again.file(&a).unwrap(), first);
         fs::write(&a, b"less").unwrap();
         assert_eq!(again.file(&a).unwrap(), Digest::of(b"less").to_string());

@@ -97,7 +97,8 @@ mod tests {
 
     use super::*;
 
-    const RUN: &str = "name = \"tiny\"\n[gpu]\nsms = 4\n[run]\nversion = \"1\"\nthreads = 1\nseed = 1\n[run.workload]\nname = \"vecadd\"\n";
+    const RUN_TOML: &str =
+        "name = \"tiny\"\n[gpu]\nsms = 4\n[run]\nversion = \"1\"\nthreads = 1\nseed = 1\n[run.workload]\nname = \"vecadd\"\n";
 
     fn refused(old: &str, new: &str, resumed: bool) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
@@ -114,27 +115,30 @@ mod tests {
             ("\"vecadd\"", "\"stream\"", "run.workload.name is \"vecadd\" in the folder and \"stream\" in this run"),
             ("seed = 1", "seed = 1\nmax_cycles = 9", "run.max_cycles is not set in the folder and 9 in this run"),
         ] {
-            let found = refused(RUN, &RUN.replace(from, to), false).unwrap();
+            let found = refused(RUN_TOML, &RUN_TOML.replace(from, to), false).unwrap();
             assert!(
                 found.contains("holds the results of another experiment") && found.contains(expected) && found.contains("--force"),
                 "{found}"
             );
         }
         for (from, to) in [("threads = 1", "threads = 2"), ("version = \"1\"", "version = \"2\""), ("sms = 4", "sms = 4\nnew_key = 1")] {
-            assert_eq!(refused(RUN, &RUN.replace(from, to), false), None, "{to}");
+            assert_eq!(refused(RUN_TOML, &RUN_TOML.replace(from, to), false), None, "{to}");
         }
-        let longer = RUN.replace("seed = 1", "seed = 1\nmax_cycles = 9");
-        assert_eq!(refused(RUN, &longer, true), None);
-        let epoch = RUN.replace("seed = 1", "seed = 1\nrelaxed = true\nepoch = 80");
+        let longer = RUN_TOML.replace("seed = 1", "seed = 1\nmax_cycles = 9");
+        assert_eq!(refused(RUN_TOML, &longer, true), None);
+        let epoch = RUN_TOML.replace("seed = 1", "seed = 1\nrelaxed = true\nepoch = 80");
         assert!(refused(&epoch, &epoch.replace("80", "90"), false).is_some());
     }
 
     #[test]
     fn empty_and_missing_folders_hold_no_experiment() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(check_experiment(folder.path(), RUN, false).is_ok() && check_experiment(&folder.path().join("new"), RUN, false).is_ok());
+        assert!(
+            check_experiment(folder.path(), RUN_TOML, false).is_ok()
+                && check_experiment(&folder.path().join("new"), RUN_TOML, false).is_ok()
+        );
         fs::write(folder.path().join("stats.json"), "{}").unwrap();
-        assert!(check_experiment(folder.path(), RUN, false).unwrap_err().to_string().contains("they are not results of a run"));
+        assert!(check_experiment(folder.path(), RUN_TOML, false).unwrap_err().to_string().contains("they are not results of a run"));
         fs::write(folder.path().join("stats.json"), "{\"study\": \"noc\"}").unwrap();
         assert!(check_study(folder.path(), "noc").is_ok());
         assert!(check_study(folder.path(), "dram").unwrap_err().to_string().contains("the study noc"));

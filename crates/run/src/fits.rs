@@ -6,16 +6,16 @@
 
 use warpshard_config::Machine;
 use warpshard_config::machine::{Capability, CoreStyle};
-use warpshard_workload::{Code, Workload};
+use warpshard_workload::{CodeRequirements, Workload};
 
 use super::Error;
 
 /// The note about copies from device to shared memory; traces add the same note during decoding.
-const COPIES: &str = "LDGSTS: a copy completes when its data arrive; its writes take no shared-memory cycles";
+const COPY_NOTE: &str = "LDGSTS: a copy completes when its data arrive; its writes take no shared-memory cycles";
 
 /// The notes for machines whose cores have no asynchronous units.
-const PRODUCTS: &str = "products of warp groups are timed as tensor instructions of one warp";
-const BARRIERS: &str = "waits at barriers in shared memory take no time";
+const PRODUCT_NOTE: &str = "products of warp groups are timed as tensor instructions of one warp";
+const BARRIER_NOTE: &str = "waits at barriers in shared memory take no time";
 
 /// Returns the architecture number, among those of a program's listings, that the machine's GPU executes best; `None` if it executes none,
 /// or its capability is unknown.
@@ -28,7 +28,7 @@ pub fn listing_for(machine: &Machine, archs: &[u32]) -> Option<u32> {
 /// # Errors
 /// If a kernel has tensor instructions and its GPU has no tensor cores; if it has bulk copies and the machine has no unit for them; or if
 /// it is a programmatic dependent launch, which the machine does not support.
-pub(crate) fn notes(machine: &Machine, workload: &Workload) -> Result<Vec<(String, u64)>, Error> {
+pub(crate) fn workload_notes(machine: &Machine, workload: &Workload) -> Result<Vec<(String, u64)>, Error> {
     let mut notes: Vec<(String, u64)> = Vec::new();
     for kernel in &workload.kernels[..workload.first_launches()] {
         let Some(code) = kernel.source.code() else { continue };
@@ -45,7 +45,7 @@ pub(crate) fn notes(machine: &Machine, workload: &Workload) -> Result<Vec<(Strin
             return Err(Error::NoBulkCopies { what, machine: machine.name.clone() });
         }
         if style != CoreStyle::ControlWords {
-            let left_out = [(code.async_counts.products, PRODUCTS), (code.async_counts.barriers, BARRIERS)];
+            let left_out = [(code.async_counts.products, PRODUCT_NOTE), (code.async_counts.barriers, BARRIER_NOTE)];
             notes.extend(left_out.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| (what.to_owned(), count)));
         }
         for note in code_notes(capability, code) {
@@ -62,7 +62,7 @@ pub(crate) fn notes(machine: &Machine, workload: &Workload) -> Result<Vec<(Strin
 ///
 /// # Errors
 /// If the code has tensor instructions and the GPU has no tensor cores.
-pub fn check_code(capability: Capability, code: Code, what: &str, machine: &str) -> Result<(), Error> {
+pub fn check_code(capability: Capability, code: CodeRequirements, what: &str, machine: &str) -> Result<(), Error> {
     if code.tensor && capability.has_tensor_cores() == Some(false) {
         return Err(Error::Unfit { what: what.to_owned(), arch: code.arch, machine: machine.to_owned(), capability });
     }
@@ -70,17 +70,17 @@ pub fn check_code(capability: Capability, code: Code, what: &str, machine: &str)
 }
 
 /// Returns the notes about code on a GPU.
-pub fn code_notes(capability: Capability, code: Code) -> Vec<String> {
+pub fn code_notes(capability: Capability, code: CodeRequirements) -> Vec<String> {
     let generation = |arch: u32| Capability::generation(arch).map_or_else(String::new, |name| format!(" ({name})"));
     let foreign = || {
-        let Code { arch, .. } = code;
+        let CodeRequirements { arch, .. } = code;
         let of = generation(arch);
         format!(
             "the GPU, of compute capability {capability}, does not execute code for sm_{arch}{of}; its instructions have the timing of this machine"
         )
     };
     let foreign = (capability.executes(code.arch) == Some(false)).then(foreign);
-    foreign.into_iter().chain(code.copies.then(|| COPIES.to_owned())).collect()
+    foreign.into_iter().chain(code.copies.then(|| COPY_NOTE.to_owned())).collect()
 }
 
 /// Returns the architectures of a workload's code as reports name them, in ascending order: "sm_70"; empty if it has no machine code.

@@ -38,7 +38,7 @@ impl Settings {
 
 /// The source of a workload.
 #[derive(Clone, Debug)]
-pub enum Origin {
+pub enum WorkloadOrigin {
     /// A recorded trace.
     Trace {
         /// Path of the trace, as given.
@@ -68,21 +68,21 @@ pub enum Origin {
 ///
 /// # Errors
 /// All errors that loading finds; decoding may find further errors later.
-pub fn trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Error> {
+pub fn trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<DecodeClock>) -> Result<(Workload, WorkloadOrigin), Error> {
     let options = TraceOptions { threads, lenient, clock: Arc::clone(clock), ..TraceOptions::default() };
     let workload = warpshard_trace::load(path, &options)?;
-    Ok((workload, Origin::Trace { path: path.to_owned() }))
+    Ok((workload, WorkloadOrigin::Trace { path: path.to_owned() }))
 }
 
 /// Loads a trace for a run of few of its launches: each launch is decoded shortly before it is run.
 ///
 /// # Errors
 /// See [`trace`].
-pub fn sampled_trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Error> {
+pub fn sampled_trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<DecodeClock>) -> Result<(Workload, WorkloadOrigin), Error> {
     let options =
         TraceOptions { threads, lenient, clock: Arc::clone(clock), eager_bytes: 0, window_bytes: 16 << 20, ..TraceOptions::default() };
     let workload = warpshard_trace::load(path, &options)?;
-    Ok((workload, Origin::Trace { path: path.to_owned() }))
+    Ok((workload, WorkloadOrigin::Trace { path: path.to_owned() }))
 }
 
 /// Returns true if `name` is the name of a trace: neither a built-in name of a kernel model nor a .toml file.
@@ -109,8 +109,8 @@ pub fn model(catalogue: &Catalogue, name: &str, seed: u64, parameters: &[(String
 }
 
 /// Returns the workload of a model, with its origin.
-pub fn model_workload(name: &str, model: &Model) -> (Workload, Origin) {
-    (model.workload(), Origin::Model { name: name.to_owned(), parameters: model.parameters.clone() })
+pub fn model_workload(name: &str, model: &Model) -> (Workload, WorkloadOrigin) {
+    (model.workload(), WorkloadOrigin::Model { name: name.to_owned(), parameters: model.parameters.clone() })
 }
 
 /// Returns the workload of a program, with its origin. Without `arch` it uses the listing that the machine's GPU executes best, else the
@@ -124,13 +124,13 @@ pub fn program(
     machine: &Machine,
     parameters: &[(String, String)],
     options: WorkloadOptions,
-) -> Result<(Workload, Origin), Error> {
+) -> Result<(Workload, WorkloadOrigin), Error> {
     let arch = match arch {
         None => listing_for(machine, &Program::architectures(path)?),
         given => given,
     };
     let program = Program::load(path, arch, parameters)?;
-    let origin = Origin::Program { path: path.to_owned(), arch: program.arch };
+    let origin = WorkloadOrigin::Program { path: path.to_owned(), arch: program.arch };
     Ok((program.workload_with(options)?, origin))
 }
 

@@ -1,8 +1,8 @@
 //! A run from its request to its results. The command line, sweeps, studies and the Python package all use this package, so that equal
 //! requests give equal results and equal files.
 //!
-//! Inputs: a [`Request`], and a [`Catalogue`] of the names that it may use. Outputs: [`Finished`], with the contents of a result folder, or
-//! an [`Error`]. [`simulate`] does a whole run; [`Opened`] and [`Ready`] are its steps, for programs that supply a machine, a workload or
+//! Inputs: a [`Request`], and a [`Catalogue`] of the names that it may use. Outputs: [`FinishedRun`], with the contents of a result folder, or
+//! an [`Error`]. [`simulate`] does a whole run; [`OpenedRun`] and [`LoadedRun`] are its steps, for programs that supply a machine, a workload or
 //! controllers.
 #![forbid(unsafe_code)]
 
@@ -37,7 +37,9 @@ pub use exit::{Exit, TABLE as EXIT_CODES, exit_codes};
 pub use experiment::{check_experiment, check_study};
 pub use files_of::files_of;
 pub use fits::{check_code, code_notes, listing_for};
-pub use numbers::{Numbers, NumbersError};
-pub use request::{ArchitectureError, Cpu, DEFAULT_MODEL, MODEL_PREFIX, Record, Request, Source, Until, architecture};
+pub use numbers::{UnitNumbers, UnitNumbersError};
+pub use request::{
+    ArchitectureError, CpuOptions, DEFAULT_MODEL, MODEL_PREFIX, RecordingOptions, Request, RunCondition, WorkloadSource, architecture,
+};
 pub use select::select;
-pub use session::{Finished, Opened, Ready, controllers_of, simulate};
+pub use session::{FinishedRun, LoadedRun, OpenedRun, controllers_of, simulate};

@@ -8,7 +8,7 @@ use thiserror::Error;
 use warpshard_program::WorkloadOptions;
 
 use super::Error as RunError;
-use super::numbers::Numbers;
+use super::numbers::UnitNumbers;
 
 /// The kernel model of a run without a named workload.
 pub const DEFAULT_MODEL: &str = "gemm_tiled";
@@ -17,18 +17,18 @@ pub const DEFAULT_MODEL: &str = "gemm_tiled";
 pub const MODEL_PREFIX: &str = "workload.";
 
 /// Default number of warm-up instructions of CPU cores.
-const CPU_WARM: u64 = 500_000;
+const CPU_WARM_INSTRUCTIONS: u64 = 500_000;
 /// Default number of measured instructions of CPU cores.
-const CPU_MEASURE: NonZeroU64 = NonZeroU64::new(4_500_000).unwrap();
+const CPU_MEASURE_INSTRUCTIONS: NonZeroU64 = NonZeroU64::new(4_500_000).unwrap();
 
 /// The request of a run. [`Request::default`] equals `warpshard run` without options.
 ///
 /// ```
-/// use warpshard_run::{Request, Source};
+/// use warpshard_run::{Request, WorkloadSource};
 ///
 /// let request = Request {
 ///     machine: "tiny".into(),
-///     workload: Some(Source::Model("vecadd".into())),
+///     workload: Some(WorkloadSource::Model("vecadd".into())),
 ///     set: vec![("workload.n".into(), "4096".into())],
 ///     ..Request::default()
 /// };
@@ -40,7 +40,7 @@ pub struct Request {
     /// The machine: a name of the catalogue, or a path.
     pub machine: String,
     /// The workload; by default [`DEFAULT_MODEL`].
-    pub workload: Option<Source>,
+    pub workload: Option<WorkloadSource>,
     /// Overrides of machine values as key and value; keys that begin with [`MODEL_PREFIX`] are parameters of the kernel model or program.
     pub set: Vec<(String, String)>,
     /// Controllers, each as `NAME` or `NAME:KEY=VALUE,KEY=VALUE`.
@@ -52,7 +52,7 @@ pub struct Request {
     /// Number of launches that are skipped before the first simulated launch, counted after the selection by `kernels` and `only`.
     pub skip: usize,
     /// The applications of the CPU cores.
-    pub cpu: Cpu,
+    pub cpu: CpuOptions,
     /// The seed of random numbers of kernel models and CPU profiles.
     pub seed: u64,
     /// True if traces with minor errors are accepted.
@@ -68,7 +68,7 @@ pub struct Request {
     /// Targets of a sampled run, as `KEY=VALUE,..`; empty for the defaults.
     pub sample: Option<String>,
     /// Selection of the units and events that are recorded.
-    pub record: Option<Record>,
+    pub record: Option<RecordingOptions>,
     /// Worker threads; by default one per core that this process may use. Results do not depend on the number.
     pub threads: Option<NonZeroU32>,
     /// Core cycles between two barriers of the worker threads; by default the lookahead. Results do not depend on this value unless
@@ -96,7 +96,7 @@ impl Default for Request {
             kernels: None,
             only: None,
             skip: 0,
-            cpu: Cpu::default(),
+            cpu: CpuOptions::default(),
             seed: 1,
             lenient: false,
             skip_matrix_values: false,
@@ -122,12 +122,12 @@ impl Request {
     /// # Errors
     /// The first contradiction, in terms of the command line.
     pub(crate) fn check(&self) -> Result<(), RunError> {
-        let applications = matches!(self.workload, Some(Source::Applications { .. }));
+        let applications = matches!(self.workload, Some(WorkloadSource::Applications { .. }));
         let sampled = self.sample.is_some();
         let cores = !self.cpu.applications.is_empty();
         let contradictions = [
             (
-                !cores && self.cpu != Cpu::default(),
+                !cores && self.cpu != CpuOptions::default(),
                 "--cpu-warm, --cpu-measure, --gpu-first and --until need --cpu, which names the applications of the CPU cores",
             ),
             (self.relaxed && self.epoch.is_none(), "--relaxed needs --epoch"),
@@ -135,7 +135,8 @@ impl Request {
             (applications && self.only.is_some(), "--only selects kernels of one workload; it cannot be used with --app"),
             (applications && self.skip > 0, "--skip selects kernels of one workload; it cannot be used with --app"),
             (
-                self.skip_matrix_values && !matches!(self.workload, Some(Source::Program { .. } | Source::Applications { .. })),
+                self.skip_matrix_values
+                    && !matches!(self.workload, Some(WorkloadSource::Program { .. } | WorkloadSource::Applications { .. })),
                 "--matrix-values skip is for programs, whose instructions have values; a trace or a kernel model has none",
             ),
             (
@@ -176,7 +177,7 @@ impl Request {
 /// The source of a run's workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Source {
+pub enum WorkloadSource {
     /// A kernel model: a name of the catalogue, or a file.
     Model(String),
     /// A recorded trace: its `kernelslist.g`, a folder that contains one, or a native file.
@@ -203,7 +204,7 @@ pub enum Source {
     },
 }
 
-impl Source {
+impl WorkloadSource {
     /// Returns the option of the source on the command line, and its values; there are several for applications.
     pub fn named(&self) -> (&'static str, Vec<String>) {
         match self {
@@ -218,7 +219,7 @@ impl Source {
 /// The applications of the CPU cores, and the length of their measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Cpu {
+pub struct CpuOptions {
     /// Applications of the cores from core 0 on: profiles, profile files (.toml), recorded traces; or `@MIX`. Empty for a run without CPU
     /// cores.
     pub applications: Vec<String>,
@@ -229,19 +230,25 @@ pub struct Cpu {
     /// True if kernels start at cycle 0, without waiting for the warm-up of the CPU cores.
     pub gpu_first: bool,
     /// Condition for the end of the run.
-    pub until: Until,
+    pub until: RunCondition,
 }
 
-impl Default for Cpu {
+impl Default for CpuOptions {
     fn default() -> Self {
-        Self { applications: Vec::new(), warm: CPU_WARM, measure: CPU_MEASURE, gpu_first: false, until: Until::Both }
+        Self {
+            applications: Vec::new(),
+            warm: CPU_WARM_INSTRUCTIONS,
+            measure: CPU_MEASURE_INSTRUCTIONS,
+            gpu_first: false,
+            until: RunCondition::Both,
+        }
     }
 }
 
 /// The condition for the end of a run with CPU cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Until {
+pub enum RunCondition {
     /// Every kernel has ended and every CPU core has completed its measurement.
     #[default]
     Both,
@@ -267,11 +274,11 @@ pub fn architecture(text: &str) -> Result<u32, ArchitectureError> {
 
 /// Selection of the units and events that are recorded for a trace of the run in simulated time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct RecordingOptions {
     /// The SMs whose warps are recorded.
-    pub sms: Numbers,
+    pub sms: UnitNumbers,
     /// The memory partitions whose DRAM banks are recorded.
-    pub partitions: Numbers,
+    pub partitions: UnitNumbers,
     /// First core cycle in which CTAs, warps and banks are recorded.
     pub from: u64,
     /// Maximum number of events of each kind per unit; further events are not recorded.
@@ -284,10 +291,10 @@ mod tests {
 
     #[test]
     fn a_request_survives_a_round_trip() {
-        let record = Record { sms: Numbers::All, partitions: "0-1".parse().unwrap(), from: 5, most: NonZeroUsize::MIN };
+        let record = RecordingOptions { sms: UnitNumbers::All, partitions: "0-1".parse().unwrap(), from: 5, most: NonZeroUsize::MIN };
         let request = Request {
-            workload: Some(Source::Program { file: "a.toml".into(), arch: Some(80) }),
-            cpu: Cpu { applications: vec!["mcf".into()], until: Until::Gpu, ..Cpu::default() },
+            workload: Some(WorkloadSource::Program { file: "a.toml".into(), arch: Some(80) }),
+            cpu: CpuOptions { applications: vec!["mcf".into()], until: RunCondition::Gpu, ..CpuOptions::default() },
             record: Some(record),
             ..Request::default()
         };
@@ -304,12 +311,12 @@ mod tests {
         assert!(plain().check().is_ok());
         assert!(message(Request { relaxed: true, ..plain() }).contains("--epoch"));
         assert!(message(Request { checkpoint_every: NonZeroU64::new(5), ..plain() }).contains("--out"));
-        let apps = Source::Applications { apps: vec!["stream".into()], once: false, alone: false };
+        let apps = WorkloadSource::Applications { apps: vec!["stream".into()], once: false, alone: false };
         assert!(message(Request { workload: Some(apps), kernels: Some("1".into()), ..plain() }).contains("--kernels"));
-        assert!(message(Request { cpu: Cpu { gpu_first: true, ..Cpu::default() }, ..plain() }).contains("--cpu"));
+        assert!(message(Request { cpu: CpuOptions { gpu_first: true, ..CpuOptions::default() }, ..plain() }).contains("--cpu"));
         let sampled = || Request { sample: Some(String::new()), ..plain() };
         assert!(message(Request { policies: vec!["dyncta".into()], ..sampled() }).contains("--policy"));
-        let cpu = Cpu { applications: vec!["mcf".into()], ..Cpu::default() };
+        let cpu = CpuOptions { applications: vec!["mcf".into()], ..CpuOptions::default() };
         assert!(message(Request { cpu, ..sampled() }).contains("--cpu"));
         assert!(message(Request { interval: NonZeroU64::new(5), ..sampled() }).contains("--interval"));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warpshard_chip::{Progress, RunOptions, RunResult};
 use warpshard_config::Machine;
-use warpshard_sample::{Options, sample};
+use warpshard_sample::{SamplingOptions, sample};
 use warpshard_sync::{Published, StopFlag};
 use warpshard_workload::Workload;
 
@@ -17,7 +17,7 @@ use super::Error;
 pub(crate) fn simulate(
     machine: &Machine,
     workload: &Arc<Workload>,
-    sampling: &Options,
+    sampling: &SamplingOptions,
     (stop, progress): (&StopFlag, Option<&Published<Progress>>),
     options: impl Fn() -> RunOptions,
 ) -> Result<RunResult, Error> {

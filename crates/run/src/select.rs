@@ -24,7 +24,7 @@ impl Selection {
     fn parse(text: &str) -> Result<Self, Error> {
         let usage = |message: String| Error::Usage(format!("--kernels {text}: {message}"));
         if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '-' || c == ',') {
-            let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+            let ranges: Option<Vec<_>> = text.split(',').map(parse_range).collect();
             return ranges
                 .map(Self::Numbers)
                 .ok_or_else(|| usage("expected numbers and ascending ranges, such as 1-4,7 or 3- or -9".into()));
@@ -41,7 +41,7 @@ impl Selection {
 }
 
 /// Reads "7", "1-4", "3-" and "-9" as inclusive ranges.
-fn range(text: &str) -> Option<(u64, u64)> {
+fn parse_range(text: &str) -> Option<(u64, u64)> {
     let Some((first, last)) = text.split_once('-') else {
         let number = text.parse().ok()?;
         return Some((number, number));
@@ -60,16 +60,16 @@ fn range(text: &str) -> Option<(u64, u64)> {
 /// If `wanted` is not a selection, or selects nothing.
 pub fn select(workload: Workload, wanted: &str) -> Result<Workload, Error> {
     let selection = Selection::parse(wanted)?;
-    keep_kernels(workload, ("--kernels", wanted), |_, kernel| selection.includes(kernel))
+    select_kernels(workload, ("--kernels", wanted), |_, kernel| selection.includes(kernel))
 }
 
 /// Returns the workload with only the kernels whose names contain a match of `pattern`.
 ///
 /// # Errors
 /// If `pattern` is not a regular expression, or matches no name.
-pub(super) fn only(workload: Workload, pattern: &str) -> Result<Workload, Error> {
+pub(super) fn select_matching(workload: Workload, pattern: &str) -> Result<Workload, Error> {
     let expression = Regex::new(pattern).map_err(|error| Error::Usage(format!("--only {pattern}: no regular expression: {error}")))?;
-    keep_kernels(workload, ("--only", pattern), |_, kernel| {
+    select_kernels(workload, ("--only", pattern), |_, kernel| {
         expression.is_match(&kernel.name) || expression.is_match(&demangled(&kernel.name))
     })
 }
@@ -78,13 +78,13 @@ pub(super) fn only(workload: Workload, pattern: &str) -> Result<Workload, Error>
 ///
 /// # Errors
 /// If no launch is left.
-pub(super) fn skip(workload: Workload, launches: usize) -> Result<Workload, Error> {
-    keep_kernels(workload, ("--skip", &launches.to_string()), |number, _| number >= launches)
+pub(super) fn skip_launches(workload: Workload, launches: usize) -> Result<Workload, Error> {
+    select_kernels(workload, ("--skip", &launches.to_string()), |number, _| number >= launches)
 }
 
 /// Returns the workload with only the kernels for which `includes` returns true; `includes` gets each kernel's number, counted from 0. The
 /// error names `option` if no kernel is left.
-fn keep_kernels(workload: Workload, option: (&str, &str), includes: impl Fn(usize, &KernelInfo) -> bool) -> Result<Workload, Error> {
+fn select_kernels(workload: Workload, option: (&str, &str), includes: impl Fn(usize, &KernelInfo) -> bool) -> Result<Workload, Error> {
     let mut new_index = Vec::with_capacity(workload.kernels.len());
     let mut kept = Vec::new();
     for (number, kernel) in workload.kernels.iter().enumerate() {
@@ -110,13 +110,13 @@ fn keep_kernels(workload: Workload, option: (&str, &str), includes: impl Fn(usiz
 }
 
 fn nothing_selected(workload: &Workload, (option, wanted): (&str, &str)) -> String {
-    const MAX_SHOWN: usize = 8;
+    const MAX_LISTED_KERNELS: usize = 8;
     let mut text = format!("{option} {wanted} selects none of the {} kernels of {}", workload.kernels.len(), workload.name);
-    for kernel in workload.kernels.iter().take(MAX_SHOWN) {
+    for kernel in workload.kernels.iter().take(MAX_LISTED_KERNELS) {
         text.push_str(&format!("\n  {:>4}  {}", kernel.info.id, kernel.info.name));
     }
-    if workload.kernels.len() > MAX_SHOWN {
-        text.push_str(&format!("\n  and {} more", workload.kernels.len() - MAX_SHOWN));
+    if workload.kernels.len() > MAX_LISTED_KERNELS {
+        text.push_str(&format!("\n  and {} more", workload.kernels.len() - MAX_LISTED_KERNELS));
     }
     text
 }
@@ -154,7 +154,7 @@ mod tests {
                 name: name.into(),
                 id,
                 grid: one,
-                cluster: Dim3::ONE,
+                cluster: Dim3::SINGLE_ELEMENT,
                 block: one,
                 shared_bytes: 0,
                 registers: 1,
@@ -181,18 +181,18 @@ mod tests {
         }
     }
 
-    fn ids(wanted: &str) -> Vec<u64> {
+    fn selected_ids(wanted: &str) -> Vec<u64> {
         select(workload(), wanted).unwrap().kernels.iter().map(|k| k.info.id).collect()
     }
 
     #[test]
     fn ranges_and_expressions_select_by_number_and_name() {
-        assert_eq!(ids("2"), [2]);
-        assert_eq!(ids("1-2,9"), [1, 2, 9]);
-        assert_eq!(ids("3-"), [5, 9]);
-        assert_eq!(ids("-2"), [1, 2]);
-        assert_eq!(ids("^gemm"), [2, 5]);
-        assert_eq!(ids("nt$"), [5]);
+        assert_eq!(selected_ids("2"), [2]);
+        assert_eq!(selected_ids("1-2,9"), [1, 2, 9]);
+        assert_eq!(selected_ids("3-"), [5, 9]);
+        assert_eq!(selected_ids("-2"), [1, 2]);
+        assert_eq!(selected_ids("^gemm"), [2, 5]);
+        assert_eq!(selected_ids("nt$"), [5]);
     }
 
     #[test]

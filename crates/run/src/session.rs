@@ -1,4 +1,4 @@
-//! The steps of a run: [`Opened`] has a machine, [`Ready`] also has a workload, and [`Finished`] has the contents of a result folder.
+//! The steps of a run: [`OpenedRun`] has a machine, [`LoadedRun`] also has a workload, and [`FinishedRun`] has the contents of a result folder.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -16,26 +16,26 @@ use warpshard_report::metrics::THREAD_INSTRUCTIONS;
 use warpshard_report::picture::PictureError;
 use warpshard_report::text::Style;
 use warpshard_report::{ResultFile, RunFacts, Target, csv, energy, json, summary};
-use warpshard_stats::activity::{Activity, Recording};
+use warpshard_stats::activity::{Activity, RecordingSelection};
 use warpshard_stats::{EndedBy, HostFacts, Outcome};
 use warpshard_sync::{Published, StopFlag};
 use warpshard_trace::DecodeClock;
 use warpshard_workload::Workload;
 
 use super::configuration::{configuration_of, suffix};
-use super::inputs::{self, Origin, Settings};
-use super::request::{DEFAULT_MODEL, Request, Source, Until};
+use super::inputs::{self, Settings, WorkloadOrigin};
+use super::request::{DEFAULT_MODEL, Request, RunCondition, WorkloadSource};
 use super::run_toml::run_table;
-use super::select::{only, select, skip};
-use super::threads::{Threads, threads};
+use super::select::{select, select_matching, skip_launches};
+use super::threads::{ThreadCount, usable_threads};
 use super::{Catalogue, Error, applications, checkpoint, fits, sampled};
 
 /// Simulates a request, with names of `catalogue`.
 ///
 /// ```
-/// use warpshard_run::{Catalogue, Request, Source, simulate};
+/// use warpshard_run::{Catalogue, Request, WorkloadSource, simulate};
 ///
-/// let request = Request { machine: "tiny".into(), workload: Some(Source::Model("vecadd".into())), ..Request::default() };
+/// let request = Request { machine: "tiny".into(), workload: Some(WorkloadSource::Model("vecadd".into())), ..Request::default() };
 /// let finished = simulate(Catalogue::core(), &request)?;
 /// assert!(finished.outcome.cycles > 0);
 /// # Ok::<(), warpshard_run::Error>(())
@@ -43,23 +43,23 @@ use super::{Catalogue, Error, applications, checkpoint, fits, sampled};
 ///
 /// # Errors
 /// If any part of the request is invalid, or the simulation fails.
-pub fn simulate(catalogue: &Catalogue, request: &Request) -> Result<Finished, Error> {
-    Opened::new(catalogue, request)?.load()?.simulate(Vec::new(), StopFlag::new(), None)
+pub fn simulate(catalogue: &Catalogue, request: &Request) -> Result<FinishedRun, Error> {
+    OpenedRun::new(catalogue, request)?.load()?.simulate(Vec::new(), StopFlag::new(), None)
 }
 
 /// A run with a loaded machine.
 #[derive(Debug)]
-pub struct Opened<'a> {
+pub struct OpenedRun<'a> {
     catalogue: &'a Catalogue,
     request: &'a Request,
     arguments: Vec<String>,
     settings: Settings,
     loaded: Loaded,
-    threads: Threads,
+    threads: ThreadCount,
     started: Instant,
 }
 
-impl<'a> Opened<'a> {
+impl<'a> OpenedRun<'a> {
     /// Loads the machine.
     ///
     /// # Errors
@@ -79,12 +79,12 @@ impl<'a> Opened<'a> {
         let (started, settings) = (Instant::now(), Settings::of(&request.set));
         request.check()?;
         Model::of(&loaded.machine)?;
-        Ok(Self { catalogue, request, arguments: Vec::new(), settings, loaded, threads: threads(request.threads), started })
+        Ok(Self { catalogue, request, arguments: Vec::new(), settings, loaded, threads: usable_threads(request.threads), started })
     }
 
     /// Records the given command line, including the name of the program, for `host.json`.
     #[must_use]
-    pub fn called_with(self, arguments: Vec<String>) -> Self {
+    pub fn with_arguments(self, arguments: Vec<String>) -> Self {
         Self { arguments, ..self }
     }
 
@@ -108,10 +108,10 @@ impl<'a> Opened<'a> {
     ///
     /// # Errors
     /// If the workload, the selection of kernels or the load of the CPU cores is invalid.
-    pub fn load(self) -> Result<Ready<'a>, Error> {
+    pub fn load(self) -> Result<LoadedRun<'a>, Error> {
         let clock = Arc::new(DecodeClock::default());
         let (mut workload, origin) = self.workload(&clock)?;
-        workload.notes.extend(fits::notes(self.machine(), &workload)?);
+        workload.notes.extend(fits::workload_notes(self.machine(), &workload)?);
         self.ready(workload, origin, clock)
     }
 
@@ -120,14 +120,14 @@ impl<'a> Opened<'a> {
     ///
     /// # Errors
     /// If the load of the CPU cores is invalid.
-    pub fn with_workload(self, workload: Workload) -> Result<Ready<'a>, Error> {
-        self.ready(workload, Origin::Memory, Arc::new(DecodeClock::default()))
+    pub fn with_workload(self, workload: Workload) -> Result<LoadedRun<'a>, Error> {
+        self.ready(workload, WorkloadOrigin::Memory, Arc::new(DecodeClock::default()))
     }
 
-    fn ready(self, workload: Workload, origin: Origin, clock: Arc<DecodeClock>) -> Result<Ready<'a>, Error> {
+    fn ready(self, workload: Workload, origin: WorkloadOrigin, clock: Arc<DecodeClock>) -> Result<LoadedRun<'a>, Error> {
         let Self { catalogue, request, arguments, loaded, threads, started, .. } = self;
         let (checkpoints, resumed) = match &origin {
-            Origin::Memory if request.checkpoint_every.is_some() || request.resume.is_some() => {
+            WorkloadOrigin::Memory if request.checkpoint_every.is_some() || request.resume.is_some() => {
                 let problem = "checkpoints: a workload of the calling program cannot be loaded again; use a file, or a built-in model";
                 return Err(Error::Usage(problem.into()));
             }
@@ -135,16 +135,16 @@ impl<'a> Opened<'a> {
         };
         let cpu = cpu_load(request, &loaded.machine)?;
         let recording = recording(request, &loaded.machine)?;
-        let configuration = (!matches!(origin, Origin::Memory)).then(|| configuration_of(request, &arguments));
+        let configuration = (!matches!(origin, WorkloadOrigin::Memory)).then(|| configuration_of(request, &arguments));
         let facts = RunFacts {
             configuration,
             code: fits::architectures(&workload),
             launches: warpshard_chip::launches(&loaded.machine, &workload),
-            measured: catalogue.measured(),
+            measurements: catalogue.measurements(),
             ..RunFacts::of(&loaded.machine, &workload.name, request.seed)
         };
         let prepared = started.elapsed().as_secs_f64() - clock.seconds();
-        let ready = Ready {
+        let ready = LoadedRun {
             catalogue,
             request,
             loaded,
@@ -163,30 +163,30 @@ impl<'a> Opened<'a> {
         Ok(ready)
     }
 
-    fn workload(&self, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Error> {
+    fn workload(&self, clock: &Arc<DecodeClock>) -> Result<(Workload, WorkloadOrigin), Error> {
         let (catalogue, request, settings) = (self.catalogue, self.request, &self.settings);
         let without_parameters = |why: &str| match settings.model.first() {
             Some((key, _)) => Err(Error::Usage(format!("--set workload.{key}: {why}"))),
             None => Ok(()),
         };
         let (workload, origin) = match &request.workload {
-            Some(Source::Applications { apps, once, .. }) => {
+            Some(WorkloadSource::Applications { apps, once, .. }) => {
                 without_parameters("with --app, models keep the values of their files")?;
                 let apps = applications::resolve_applications(catalogue, apps)?;
                 let workload = applications::workload(catalogue, (self.machine(), request), (&apps, *once), self.threads.count, clock)?;
-                return Ok((workload, Origin::Applications));
+                return Ok((workload, WorkloadOrigin::Applications));
             }
-            Some(Source::Trace(path)) => {
+            Some(WorkloadSource::Trace(path)) => {
                 without_parameters("a trace has no parameters; only kernel models have them")?;
                 // Most launches of a sampled trace are never decoded.
                 let load = if request.sample.is_some() { inputs::sampled_trace } else { inputs::trace };
                 load(path, self.threads.count, request.lenient, clock)?
             }
-            Some(Source::Program { file, arch }) => {
+            Some(WorkloadSource::Program { file, arch }) => {
                 inputs::program(file, *arch, &self.loaded.machine, &settings.model, request.workload_options(self.threads.count))?
             }
             model => {
-                let name = if let Some(Source::Model(name)) = model { name } else { DEFAULT_MODEL };
+                let name = if let Some(WorkloadSource::Model(name)) = model { name } else { DEFAULT_MODEL };
                 inputs::model_workload(name, &inputs::model(catalogue, name, request.seed, &settings.model)?)
             }
         };
@@ -195,26 +195,26 @@ impl<'a> Opened<'a> {
             None => workload,
         };
         let workload = match &request.only {
-            Some(pattern) => only(workload, pattern)?,
+            Some(pattern) => select_matching(workload, pattern)?,
             None => workload,
         };
-        let workload = if request.skip > 0 { skip(workload, request.skip)? } else { workload };
+        let workload = if request.skip > 0 { skip_launches(workload, request.skip)? } else { workload };
         Ok((workload, origin))
     }
 }
 
 /// A run with a machine and a workload, ready to be simulated.
 #[derive(Debug)]
-pub struct Ready<'a> {
+pub struct LoadedRun<'a> {
     catalogue: &'a Catalogue,
     request: &'a Request,
     loaded: Loaded,
     workload: Arc<Workload>,
-    origin: Origin,
+    origin: WorkloadOrigin,
     clock: Arc<DecodeClock>,
-    threads: Threads,
+    threads: ThreadCount,
     cpu: Option<CpuLoad>,
-    recording: Option<Recording>,
+    recording: Option<RecordingSelection>,
     facts: RunFacts,
     /// Seconds spent loading, without decoding.
     prepared: f64,
@@ -223,7 +223,7 @@ pub struct Ready<'a> {
     resumed: Option<String>,
 }
 
-impl Ready<'_> {
+impl LoadedRun<'_> {
     /// Returns this run, to be simulated together with other processes.
     #[must_use]
     pub fn in_ranks(self, ranks: Box<dyn Ranks>) -> Self {
@@ -261,21 +261,21 @@ impl Ready<'_> {
         controllers: Vec<Box<dyn Controller>>,
         stop: StopFlag,
         progress: Option<Published<Progress>>,
-    ) -> Result<Finished, Error> {
+    ) -> Result<FinishedRun, Error> {
         self.simulate_watched(controllers, stop, progress, None)
     }
 
-    /// Simulates the run like [`Ready::simulate`], with a `live` view that may pause it.
+    /// Simulates the run like [`LoadedRun::simulate`], with a `live` view that may pause it.
     ///
     /// # Errors
-    /// See [`Ready::simulate`].
+    /// See [`LoadedRun::simulate`].
     pub fn simulate_watched(
         self,
         controllers: Vec<Box<dyn Controller>>,
         stop: StopFlag,
         progress: Option<Published<Progress>>,
         live: Option<Live>,
-    ) -> Result<Finished, Error> {
+    ) -> Result<FinishedRun, Error> {
         let run_toml = self.run_toml();
         let Self {
             catalogue,
@@ -344,7 +344,7 @@ impl Ready<'_> {
         // All workers wait for decoding, so that on average each worker loses its share of the decoding time.
         host.simulate_seconds = (host.simulate_seconds - decoded_meanwhile / host.mean_workers.max(1.0)).max(0.0);
         host.peak_memory_bytes = host.peak_memory_bytes.or_else(peak_memory_bytes);
-        Ok(Finished { run_toml, facts, outcome: Arc::new(outcome), host, activity })
+        Ok(FinishedRun { run_toml, facts, outcome: Arc::new(outcome), host, activity })
     }
 }
 
@@ -358,12 +358,12 @@ pub fn controllers_of(catalogue: &Catalogue, asked: &[String]) -> Result<Vec<Box
 }
 
 /// Returns the selection of the units and events that are recorded.
-fn recording(request: &Request, machine: &Machine) -> Result<Option<Recording>, Error> {
+fn recording(request: &Request, machine: &Machine) -> Result<Option<RecordingSelection>, Error> {
     let Some(record) = &request.record else { return Ok(None) };
     let partitions = machine.mem.map.partitions;
-    Ok(Some(Recording {
-        sms: record.sms.among(machine.gpu.sms, "--perfetto-sms", "SM")?,
-        partitions: record.partitions.among(partitions, "--perfetto-channels", "memory partition")?,
+    Ok(Some(RecordingSelection {
+        sms: record.sms.resolve(machine.gpu.sms, "--perfetto-sms", "SM")?,
+        partitions: record.partitions.resolve(partitions, "--perfetto-channels", "memory partition")?,
         from: record.from,
         most: record.most.get(),
     }))
@@ -382,9 +382,9 @@ fn cpu_load(request: &Request, machine: &Machine) -> Result<Option<CpuLoad>, Err
         measure: cpu.measure.get(),
         gpu_waits: !cpu.gpu_first,
         end: match cpu.until {
-            Until::Both => CpuEnd::Both,
-            Until::Gpu => CpuEnd::Gpu,
-            Until::Cpu => CpuEnd::Cpu,
+            RunCondition::Both => CpuEnd::Both,
+            RunCondition::Gpu => CpuEnd::Gpu,
+            RunCondition::Cpu => CpuEnd::Cpu,
         },
         seed: request.seed,
     };
@@ -394,7 +394,7 @@ fn cpu_load(request: &Request, machine: &Machine) -> Result<Option<CpuLoad>, Err
 
 /// The results of a run that has ended.
 #[derive(Debug)]
-pub struct Finished {
+pub struct FinishedRun {
     /// Description of the run's inputs.
     pub facts: RunFacts,
     /// All results of the simulation.
@@ -407,7 +407,7 @@ pub struct Finished {
     pub activity: Activity,
 }
 
-impl Finished {
+impl FinishedRun {
     /// Returns the files of the result folder, and an error if a plot could not be drawn; the other files are complete in any case.
     pub fn files(&self) -> (Vec<ResultFile>, Result<(), PictureError>) {
         let mut files = self.tables();
@@ -429,7 +429,7 @@ impl Finished {
     /// Returns a result file whose contents `writing` writes.
     fn written(&self, name: &str, writing: fn(&RunFacts, &Outcome, Target<'_>) -> io::Result<()>) -> ResultFile {
         let (facts, outcome) = (self.facts.clone(), Arc::clone(&self.outcome));
-        ResultFile::written(name, move |to| writing(&facts, &outcome, to))
+        ResultFile::streamed(name, move |to| writing(&facts, &outcome, to))
     }
 
     /// Returns the files of the result folder without its plots.
@@ -440,7 +440,7 @@ impl Finished {
             ResultFile::new("host.json", json::host(facts, outcome, host)),
             ResultFile::new("run.toml", run_toml.as_str()),
             self.written("kernels.csv", csv::write_kernels),
-            ResultFile::written("intervals.csv", {
+            ResultFile::streamed("intervals.csv", {
                 let series = outcome.intervals.clone();
                 move |to| csv::write_intervals(&series, to)
             }),
@@ -487,12 +487,12 @@ mod tests {
         let core = Catalogue::core();
         let plain = Request { machine: "tiny".into(), threads: std::num::NonZeroU32::new(1), ..Request::default() };
         let made = || core.model("vecadd", 1, &[("n".into(), "1024".into())]).unwrap().workload();
-        let run = |ready: Ready<'_>| ready.simulate(Vec::new(), StopFlag::new(), None).unwrap();
-        let given = run(Opened::new(core, &plain).unwrap().with_workload(made()).unwrap());
+        let run = |ready: LoadedRun<'_>| ready.simulate(Vec::new(), StopFlag::new(), None).unwrap();
+        let given = run(OpenedRun::new(core, &plain).unwrap().with_workload(made()).unwrap());
         assert!(given.facts.configuration.is_none() && given.run_toml.contains("made by the calling program"));
-        let workload = Some(Source::Model("vecadd".into()));
+        let workload = Some(WorkloadSource::Model("vecadd".into()));
         let request = Request { workload, set: vec![("workload.n".into(), "1024".into())], ..plain };
-        let named = run(Opened::new(core, &request).unwrap().load().unwrap());
+        let named = run(OpenedRun::new(core, &request).unwrap().load().unwrap());
         assert_eq!((given.outcome, named.facts.configuration.is_some()), (named.outcome, true));
     }
 

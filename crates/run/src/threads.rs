@@ -9,7 +9,7 @@ use std::num::{NonZero, NonZeroU32};
 
 /// A number of threads with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Threads {
+pub(crate) struct ThreadCount {
     /// Number of threads.
     pub(crate) count: usize,
     /// Origin of the number, for `run.toml`.
@@ -19,17 +19,17 @@ pub(crate) struct Threads {
 }
 
 /// Returns the threads of a run with the option `--threads` equal to `asked`.
-pub(crate) fn threads(asked: Option<NonZeroU32>) -> Threads {
+pub(crate) fn usable_threads(asked: Option<NonZeroU32>) -> ThreadCount {
     threads_on_cores(asked, std::thread::available_parallelism().map_or(1, NonZero::get))
 }
 
-fn threads_on_cores(asked: Option<NonZeroU32>, cores: usize) -> Threads {
+fn threads_on_cores(asked: Option<NonZeroU32>, cores: usize) -> ThreadCount {
     match asked.map(|asked| asked.get() as usize) {
-        None => Threads { count: cores, origin: "default: all usable cores".into(), note: None },
-        Some(asked) if asked <= cores => Threads { count: asked, origin: "command line".into(), note: None },
+        None => ThreadCount { count: cores, origin: "default: all usable cores".into(), note: None },
+        Some(asked) if asked <= cores => ThreadCount { count: asked, origin: "command line".into(), note: None },
         Some(asked) => {
             let usable = if cores == 1 { "one core".to_owned() } else { format!("{cores} cores") };
-            Threads {
+            ThreadCount {
                 count: cores,
                 origin: format!("command line: {asked}, lowered to the usable cores"),
                 note: Some(format!(
@@ -70,7 +70,7 @@ mod tests {
         let mask = core_affinity::get_core_ids().unwrap();
         let count = std::thread::spawn(move || {
             assert!(core_affinity::set_for_current(mask[0]));
-            threads(None).count
+            usable_threads(None).count
         });
         assert_eq!(count.join().unwrap(), 1);
     }

@@ -20,7 +20,7 @@ const MIN_VARIANCE_RATIO: f64 = 0.25;
 
 /// A measured launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Point {
+pub(super) struct MeasuredLaunch {
     /// Work of the launch: warp instructions.
     pub(super) work: f64,
     /// Measured value: cycles.
@@ -32,14 +32,14 @@ pub(super) struct Point {
 
 /// A stratum with its measured launches.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Measured {
+pub(super) struct MeasuredStratum {
     /// Work of each launch of the stratum.
     pub(super) works: Vec<f64>,
     /// Measured launches; at least two, or all.
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<MeasuredLaunch>,
 }
 
-impl Measured {
+impl MeasuredStratum {
     fn launches(&self) -> f64 {
         self.works.len() as f64
     }
@@ -70,7 +70,7 @@ pub(super) struct GroupEstimate {
     pub(super) weights: Vec<Vec<f64>>,
     /// Standard deviation of a launch from the line, by stratum.
     pub(super) deviations: Vec<f64>,
-    line: Line,
+    line: RegressionLine,
     /// Mean residual of each stratum.
     offsets: Vec<f64>,
 }
@@ -84,7 +84,7 @@ impl GroupEstimate {
 
 /// A regression line: `intercept + slope * work`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Line {
+struct RegressionLine {
     intercept: f64,
     slope: f64,
     /// True if the line has an intercept.
@@ -93,11 +93,11 @@ struct Line {
     sums: [f64; 3],
 }
 
-impl Line {
+impl RegressionLine {
     /// Fits the line with the least weighted squares.
-    fn fitted(strata: &[Measured]) -> Self {
+    fn fit(strata: &[MeasuredStratum]) -> Self {
         let points = || strata.iter().flat_map(|stratum| stratum.points.iter().map(|point| (stratum.factor(), point)));
-        let sum = |of: &dyn Fn(&Point) -> f64| -> f64 { points().map(|(factor, point)| factor * of(point)).sum() };
+        let sum = |of: &dyn Fn(&MeasuredLaunch) -> f64| -> f64 { points().map(|(factor, point)| factor * of(point)).sum() };
         let (one, work, square) = (sum(&|_| 1.0), sum(&|p| p.work), sum(&|p| p.work * p.work));
         let (value, product) = (sum(&|p| p.value), sum(&|p| p.work * p.value));
         let spread = one * square - work * work;
@@ -132,9 +132,10 @@ impl Line {
 }
 
 /// Estimates the total of a group.
-pub(super) fn estimate(strata: &[Measured]) -> GroupEstimate {
-    let line = Line::fitted(strata);
-    let residuals = |stratum: &Measured| -> Vec<f64> { stratum.points.iter().map(|point| point.value - line.at(point.work)).collect() };
+pub(super) fn estimate(strata: &[MeasuredStratum]) -> GroupEstimate {
+    let line = RegressionLine::fit(strata);
+    let residuals =
+        |stratum: &MeasuredStratum| -> Vec<f64> { stratum.points.iter().map(|point| point.value - line.at(point.work)).collect() };
     let mean = |values: &[f64]| if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 };
     let offsets: Vec<f64> = strata.iter().map(|stratum| mean(&residuals(stratum))).collect();
 
@@ -142,14 +143,14 @@ pub(super) fn estimate(strata: &[Measured]) -> GroupEstimate {
     let known: f64 = strata.iter().flat_map(|stratum| &stratum.works).sum();
     let weighted: f64 = strata.iter().map(|s| s.factor() * s.points.iter().map(|point| point.work).sum::<f64>()).sum();
     let missing = [0.0, known - weighted];
-    let weight = |stratum: &Measured, point: &Point| stratum.factor() * (1.0 + line.calibration(missing, point.work));
-    let whole = strata.iter().all(Measured::is_whole);
+    let weight = |stratum: &MeasuredStratum, point: &MeasuredLaunch| stratum.factor() * (1.0 + line.calibration(missing, point.work));
+    let whole = strata.iter().all(MeasuredStratum::is_whole);
     let weights: Vec<Vec<f64>> = strata
         .iter()
         .map(|stratum| stratum.points.iter().map(|point| if whole { 1.0 } else { weight(stratum, point) }).collect())
         .collect();
 
-    let relative = Pooled::of(strata, &line, &offsets);
+    let relative = PooledDeviation::of(strata, &line, &offsets);
     let mut estimate = GroupEstimate { total: 0.0, variance: 0.0, freedom: 0.0, weights, deviations: Vec::new(), line, offsets };
     let mut squares = 0.0;
     for (i, stratum) in strata.iter().enumerate() {
@@ -179,13 +180,13 @@ pub(super) fn estimate(strata: &[Measured]) -> GroupEstimate {
 }
 
 /// The deviation of the residuals relative to the line's expectations, pooled over all strata of a group.
-struct Pooled {
+struct PooledDeviation {
     deviation: f64,
     freedom: f64,
 }
 
-impl Pooled {
-    fn of(strata: &[Measured], line: &Line, offsets: &[f64]) -> Self {
+impl PooledDeviation {
+    fn of(strata: &[MeasuredStratum], line: &RegressionLine, offsets: &[f64]) -> Self {
         let (mut squares, mut freedom) = (0.0, 0.0);
         for (stratum, offset) in strata.iter().zip(offsets) {
             for point in &stratum.points {
@@ -201,7 +202,7 @@ impl Pooled {
 
 /// A value with the half-width of its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Interval {
+pub(super) struct ConfidenceInterval {
     pub(super) value: f64,
     pub(super) half_width: f64,
     pub(super) variance: f64,
@@ -215,7 +216,7 @@ pub(super) const STATE_BIAS: f64 = 0.0025;
 /// of `vecadd`, 2 % of `cp`).
 pub(super) const AGE_BIAS: f64 = 0.02;
 
-impl Interval {
+impl ConfidenceInterval {
     /// Returns the interval widened by a bias that does not depend on the drawn launches.
     pub(super) fn with_bias(self, bias: f64) -> Self {
         Self { half_width: self.half_width.hypot(bias), ..self }
@@ -223,32 +224,32 @@ impl Interval {
 }
 
 /// Returns the sum over groups with its interval.
-pub(super) fn sum(groups: &[GroupEstimate], confidence: f64) -> Interval {
+pub(super) fn sum(groups: &[GroupEstimate], confidence: f64) -> ConfidenceInterval {
     let value = groups.iter().map(|group| group.total).sum();
     let variance: f64 = groups.iter().map(|group| group.variance).sum();
     let squares: f64 = groups.iter().map(|group| group.variance * group.variance / group.freedom.max(1.0)).sum();
     if variance == 0.0 {
-        return Interval { value, half_width: 0.0, variance };
+        return ConfidenceInterval { value, half_width: 0.0, variance };
     }
     let freedom = if squares > 0.0 { variance * variance / squares } else { f64::MAX };
-    Interval { value, half_width: quantile(confidence, freedom) * variance.sqrt(), variance }
+    ConfidenceInterval { value, half_width: quantile(confidence, freedom) * variance.sqrt(), variance }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::draw::order;
+    use super::super::draw::draw_order;
     use super::*;
     use warpshard_base::Rng;
 
-    fn point(work: f64, value: f64) -> Point {
-        Point { work, value, variance: 0.0, freedom: 0.0 }
+    fn point(work: f64, value: f64) -> MeasuredLaunch {
+        MeasuredLaunch { work, value, variance: 0.0, freedom: 0.0 }
     }
 
     #[test]
     fn equal_launches_are_expanded_with_the_textbook_interval() {
         // 100 launches of one size, four of which took 10, 12, 14 and 16: mean 13, s^2 = 20/3.
         let points = [10.0, 12.0, 14.0, 16.0].map(|value| point(5.0, value)).to_vec();
-        let group = estimate(&[Measured { works: vec![5.0; 100], points }]);
+        let group = estimate(&[MeasuredStratum { works: vec![5.0; 100], points }]);
         assert!((group.total - 1300.0).abs() < 1e-9, "{group:?}");
         assert!(group.weights[0].iter().all(|weight| (weight - 25.0).abs() < 1e-9));
         // Residuals are pooled relative to the mean; for a single stratum of equal launches the result is s^2 itself. V = 100 * 96 / 4 * 20
@@ -263,7 +264,7 @@ mod tests {
         let works: Vec<f64> = (1..=40).map(f64::from).collect();
         let (low, high) = works.split_at(20);
         let value = |work: f64| 700.0 + 3.0 * work;
-        let measured = |works: &[f64], taken: [usize; 3]| Measured {
+        let measured = |works: &[f64], taken: [usize; 3]| MeasuredStratum {
             works: works.to_vec(),
             points: taken.map(|i| point(works[i], value(works[i]))).to_vec(),
         };
@@ -271,7 +272,7 @@ mod tests {
         let group = estimate(&strata);
         let truth: f64 = works.iter().map(|work| value(*work)).sum();
         assert!((group.total - truth).abs() < 1e-6 && group.variance < 1e-9, "{group:?}");
-        let weighted = |of: fn(&Point) -> f64| -> f64 {
+        let weighted = |of: fn(&MeasuredLaunch) -> f64| -> f64 {
             let pairs = strata.iter().zip(&group.weights).flat_map(|(stratum, weights)| stratum.points.iter().zip(weights));
             pairs.map(|(point, weight)| weight * of(point)).sum()
         };
@@ -283,7 +284,7 @@ mod tests {
     fn launches_of_nearly_one_size_determine_no_slope() {
         let works: Vec<f64> = (0..100).map(|i| if i < 20 { 50.0 } else { 100.0 + f64::from(i % 4) }).collect();
         let points = [(100.0, 205.0), (101.0, 201.0), (102.0, 204.0), (103.0, 202.0)].map(|(work, value)| point(work, value)).to_vec();
-        let group = estimate(&[Measured { works, points }]);
+        let group = estimate(&[MeasuredStratum { works, points }]);
         // A line through these points would expect the small launches to take more cycles than the others.
         assert!((group.expected(0, 50.0) - 100.0).abs() < 2.0, "{group:?}");
     }
@@ -292,32 +293,32 @@ mod tests {
     fn few_launches_follow_a_line_through_the_origin() {
         // Ratio estimator: the three measured launches have work 12 and value 36; the launch of work 10 is expected to have 30.
         let points = vec![point(2.0, 6.0), point(2.0, 6.0), point(8.0, 24.0)];
-        let group = estimate(&[Measured { works: vec![2.0, 2.0, 8.0, 10.0], points }]);
+        let group = estimate(&[MeasuredStratum { works: vec![2.0, 2.0, 8.0, 10.0], points }]);
         assert!((group.total - 66.0).abs() < 1e-9, "{group:?}");
     }
 
     #[test]
     fn a_completely_measured_group_is_its_sum_with_measurement_variance() {
         let whole = |variance| {
-            let points = vec![point(1.0, 3.0), Point { variance, ..point(9.0, 4.0) }];
-            estimate(&[Measured { works: vec![1.0, 9.0], points }])
+            let points = vec![point(1.0, 3.0), MeasuredLaunch { variance, ..point(9.0, 4.0) }];
+            estimate(&[MeasuredStratum { works: vec![1.0, 9.0], points }])
         };
         assert_eq!((whole(0.0).total, whole(0.0).variance, whole(4.0).variance), (7.0, 0.0, 4.0));
-        assert_eq!(sum(&[whole(0.0)], 0.95), Interval { value: 7.0, half_width: 0.0, variance: 0.0 });
+        assert_eq!(sum(&[whole(0.0)], 0.95), ConfidenceInterval { value: 7.0, half_width: 0.0, variance: 0.0 });
     }
 
     #[test]
     fn a_possible_bias_widens_the_interval_as_an_independent_error() {
-        let interval = Interval { value: 1000.0, half_width: 1.5, variance: 1.0 };
-        assert_eq!(interval.with_bias(-2.0), Interval { half_width: 2.5, ..interval });
+        let interval = ConfidenceInterval { value: 1000.0, half_width: 1.5, variance: 1.0 };
+        assert_eq!(interval.with_bias(-2.0), ConfidenceInterval { half_width: 2.5, ..interval });
         assert_eq!(interval.with_bias(0.0), interval);
     }
 
     #[test]
     fn expected_and_measured_rows_add_up_to_the_estimate() {
         let works: Vec<f64> = (0..30).map(|i| 10.0 + f64::from(i % 7)).collect();
-        let points: Vec<Point> = (0..6).map(|i| point(works[i], 50.0 + works[i] * works[i])).collect();
-        let group = estimate(&[Measured { works: works.clone(), points: points.clone() }]);
+        let points: Vec<MeasuredLaunch> = (0..6).map(|i| point(works[i], 50.0 + works[i] * works[i])).collect();
+        let group = estimate(&[MeasuredStratum { works: works.clone(), points: points.clone() }]);
         let rows =
             points.iter().map(|point| point.value).sum::<f64>() + works[6..].iter().map(|work| group.expected(0, *work)).sum::<f64>();
         assert!((rows - group.total).abs() < 1e-6, "{rows} {group:?}");
@@ -342,12 +343,12 @@ mod tests {
         const RUNS: u64 = 400;
         for seed in 0..RUNS {
             let all = truth(seed / 40);
-            let strata: Vec<Measured> = (0..3)
+            let strata: Vec<MeasuredStratum> = (0..3)
                 .map(|stratum| {
                     let members: Vec<usize> = (0..all.len()).filter(|i| (i % 300) / 100 == stratum).collect();
-                    let taken = order(&members, seed, 0, stratum);
+                    let taken = draw_order(&members, seed, 0, stratum);
                     let points = taken[..4].iter().map(|i| point(all[*i].0, all[*i].1)).collect();
-                    Measured { works: members.iter().map(|i| all[*i].0).collect(), points }
+                    MeasuredStratum { works: members.iter().map(|i| all[*i].0).collect(), points }
                 })
                 .collect();
             let interval = sum(&[estimate(&strata)], 0.95);

@@ -1,47 +1,47 @@
 //! The estimates for all launches from the simulated launches, with their intervals.
 
 use warpshard_chip::RunResult;
-use warpshard_stats::{Basis, HostFacts};
+use warpshard_stats::{HostFacts, ResultBasis};
 
-use super::estimate::{self, AGE_BIAS, GroupEstimate, Interval, Measured, Point, STATE_BIAS};
+use super::estimate::{self, AGE_BIAS, ConfidenceInterval, GroupEstimate, MeasuredLaunch, MeasuredStratum, STATE_BIAS};
 use super::extrapolate::{self, SimulatedLaunch};
-use super::state::{Sample, State};
+use super::state::{LaunchSample, SamplingState};
 
-impl State<'_> {
+impl SamplingState<'_> {
     /// Returns the measurements by group and stratum; `value` may replace the cycles of a sample by another value.
-    fn measured(&self, value: impl Fn(&Sample) -> Option<f64>) -> Vec<Vec<Measured>> {
+    fn measured(&self, value: impl Fn(&LaunchSample) -> Option<f64>) -> Vec<Vec<MeasuredStratum>> {
         let work = |launch: &usize| self.launches[*launch].warp_instructions as f64;
         let of_stratum = |members: &Vec<usize>| {
             let samples = members.iter().filter_map(|launch| self.samples.get(launch));
-            let replaced = |sample: &Sample, value: f64| {
+            let replaced = |sample: &LaunchSample, value: f64| {
                 // A counter has the same relative error as the cycles.
                 let scale = value / sample.point.value.max(1.0);
-                Point { value, variance: sample.point.variance * scale * scale, ..sample.point }
+                MeasuredLaunch { value, variance: sample.point.variance * scale * scale, ..sample.point }
             };
             let points = samples.map(|sample| value(sample).map_or(sample.point, |value| replaced(sample, value)));
-            Measured { works: members.iter().map(work).collect(), points: points.collect() }
+            MeasuredStratum { works: members.iter().map(work).collect(), points: points.collect() }
         };
-        self.drawn.iter().map(|strata| strata.iter().map(of_stratum).collect()).collect()
+        self.draw_orders.iter().map(|strata| strata.iter().map(of_stratum).collect()).collect()
     }
 
-    pub(super) fn estimate(&self) -> (Vec<GroupEstimate>, Interval) {
+    pub(super) fn estimate(&self) -> (Vec<GroupEstimate>, ConfidenceInterval) {
         let groups: Vec<GroupEstimate> = self.measured(|_| None).iter().map(|strata| estimate::estimate(strata)).collect();
         let interval = estimate::sum(&groups, self.options.confidence);
         (groups, interval)
     }
 
     /// Widens the interval by biases that remain even if the drawn launches agree; more launches would not reduce them.
-    fn with_biases(&self, groups: &[GroupEstimate], interval: Interval) -> Interval {
-        let simulated: f64 = self.samples.values().map(Sample::simulated_cycles).sum();
+    fn with_biases(&self, groups: &[GroupEstimate], interval: ConfidenceInterval) -> ConfidenceInterval {
+        let simulated: f64 = self.samples.values().map(LaunchSample::simulated_cycles).sum();
         let rest = (interval.value - simulated).max(0.0);
-        let weights = self.drawn.iter().flatten().zip(groups.iter().flat_map(|group| &group.weights));
+        let weights = self.draw_orders.iter().flatten().zip(groups.iter().flat_map(|group| &group.weights));
         let samples = weights.flat_map(|(members, weights)| members.iter().filter_map(|launch| self.samples.get(launch)).zip(weights));
         let in_parts = samples.filter(|(sample, _)| sample.inside.is_some());
         let rest_of_parts: f64 = in_parts.map(|(sample, weight)| weight * sample.point.value - sample.simulated_cycles()).sum();
         // If the cycles of launches differ after a simulated predecessor, the other launches may have the same bias.
         let warming = if self.caches { self.difference(groups).abs() } else { 0.0 };
         let biases = [warming * rest, STATE_BIAS * rest, AGE_BIAS * rest_of_parts];
-        biases.into_iter().fold(interval, Interval::with_bias)
+        biases.into_iter().fold(interval, ConfidenceInterval::with_bias)
     }
 
     /// Returns the relative additional time of launches without a simulated predecessor, compared with launches with one: the mean over
@@ -73,22 +73,22 @@ impl State<'_> {
         let (groups, drawn) = self.estimate();
         let interval = self.with_biases(&groups, drawn);
         let kind = |launch: usize| match self.samples.get(&launch) {
-            Some(sample) if sample.inside.is_some() => Basis::InParts,
-            Some(_) => Basis::Simulated,
-            None => Basis::Estimated,
+            Some(sample) if sample.inside.is_some() => ResultBasis::InParts,
+            Some(_) => ResultBasis::Simulated,
+            None => ResultBasis::Estimated,
         };
-        let bases: Vec<Basis> = (0..self.launches.len()).map(kind).collect();
+        let bases: Vec<ResultBasis> = (0..self.launches.len()).map(kind).collect();
         let of_all = |pick: &dyn Fn(&SimulatedLaunch) -> f64| {
             let groups = self.measured(|sample| Some(pick(&sample.launched)));
             let groups: Vec<GroupEstimate> = groups.iter().map(|strata| estimate::estimate(strata)).collect();
             estimate::sum(&groups, self.options.confidence)
         };
         let mut rows = extrapolate::LaunchRows::new(self.workload, &self.launches);
-        for ((group, drawn), estimate) in self.groups.iter().zip(&self.drawn).zip(&groups) {
+        for ((group, drawn), estimate) in self.groups.iter().zip(&self.draw_orders).zip(&groups) {
             for (s, members) in drawn.iter().enumerate() {
                 let samples = members.iter().filter_map(|launch| self.samples.get(launch).map(|sample| (*launch, &sample.launched)));
-                rows.stratum(&group.name, members, samples.zip(estimate.weights[s].iter().copied()), |work| estimate.expected(s, work));
-                rows.deviation(estimate.deviations[s]);
+                rows.add_stratum(&group.name, members, samples.zip(estimate.weights[s].iter().copied()), |work| estimate.expected(s, work));
+                rows.set_deviation(estimate.deviations[s]);
             }
         }
         let facts = extrapolate::SampleFacts {

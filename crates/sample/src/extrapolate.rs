@@ -1,16 +1,16 @@
 //! Extrapolation from measured launches to the results of a whole run: every counter is the weighted sum of its values in these launches.
 
 use warpshard_base::KernelIndex;
-use warpshard_chip::{Mark, RunResult};
+use warpshard_chip::{CounterMark, RunResult};
 use warpshard_stats::{
-    Basis, ComponentStats, EndedBy, Estimate, IntervalSeries, KernelStats, LaunchCounters, Outcome, Sampled, SampledStratum,
+    ComponentStats, EndedBy, Estimate, IntervalSeries, KernelStats, LaunchCounters, Outcome, ResultBasis, SampledStratum, SamplingData,
 };
 use warpshard_workload::Workload;
 
-use super::estimate::Interval;
-use super::launches::Launch;
+use super::estimate::ConfidenceInterval;
+use super::launches::SampledLaunch;
 use super::long_launch::{CountsAt, PartMeasurements};
-use super::options::Options;
+use super::options::SamplingOptions;
 
 /// A simulated launch.
 #[derive(Clone, Debug)]
@@ -53,21 +53,21 @@ fn scaled_to_instructions(values: Vec<u64>, issued: &[usize], own: u64) -> Vec<u
 }
 
 /// Returns the launches of a measured run in their order.
-pub(super) fn launched(result: &RunResult) -> Vec<SimulatedLaunch> {
+pub(super) fn simulated_launches(result: &RunResult) -> Vec<SimulatedLaunch> {
     let components = &result.outcome.components;
     let issued = counter_positions(components, "sm", &["warp_instructions"]);
     let (bursts, fills) = (counter_positions(components, "dram", &["reads", "writes"]), counter_positions(components, "llc", &["misses"]));
-    let mut before = Mark::default();
+    let mut before = CounterMark::default();
     let difference = |now: &[u64], before: &[u64]| -> Vec<u64> {
         now.iter().enumerate().map(|(i, value)| value - before.get(i).copied().unwrap_or(0)).collect()
     };
-    let one = |measured: &warpshard_chip::Measured| {
+    let one = |measured: &warpshard_chip::LaunchMeasurement| {
         let row = result.outcome.kernels[measured.kernel.index()].clone();
         let values = difference(&measured.end.values, &before.values);
         let own = row.counters.get("warp_instructions").unwrap_or(0);
         let values = scaled_to_instructions(values, &issued, own);
         let (launched, started, ended) = (row.launched.unwrap_or(0), row.started.unwrap_or(0), row.ended.unwrap_or(0));
-        let reached = |mark: &Mark| CountsAt {
+        let reached = |mark: &CounterMark| CountsAt {
             cycles: mark.cycle.saturating_sub(started) as f64,
             warp_instructions: (mark.warp_instructions - before.warp_instructions) as f64,
             llc_misses: (mark.llc_misses - before.llc_misses) as f64,
@@ -94,7 +94,7 @@ pub(super) fn launched(result: &RunResult) -> Vec<SimulatedLaunch> {
 
 impl SimulatedLaunch {
     /// Extrapolates a partly simulated launch to all its `all` warp instructions.
-    pub(super) fn completed(self, all: u64, inside: &PartMeasurements) -> Self {
+    pub(super) fn extrapolated_to(self, all: u64, inside: &PartMeasurements) -> Self {
         let (counts, span) = inside.values();
         let left = all.saturating_sub(self.warp_instructions);
         let more = |value: u64, count: u64| value + (count as f64 * left as f64 / span.max(1.0)).round() as u64;
@@ -109,17 +109,17 @@ impl SimulatedLaunch {
 }
 
 /// A function that estimates the sum over all launches of a value per launch.
-pub(super) type SumEstimator<'a> = dyn Fn(&dyn Fn(&SimulatedLaunch) -> f64) -> Interval + 'a;
+pub(super) type SumEstimator<'a> = dyn Fn(&dyn Fn(&SimulatedLaunch) -> f64) -> ConfidenceInterval + 'a;
 
 /// Results of a sampled run other than its counters.
 pub(super) struct SampleFacts<'a> {
-    pub(super) options: &'a Options,
-    pub(super) net_cycles: Interval,
+    pub(super) options: &'a SamplingOptions,
+    pub(super) net_cycles: ConfidenceInterval,
     pub(super) warming: f64,
     pub(super) warmed: u32,
     pub(super) rounds: u32,
     pub(super) simulated: u64,
-    pub(super) bases: Vec<Basis>,
+    pub(super) bases: Vec<ResultBasis>,
     /// Maximum number of CTAs of each launch per SM.
     pub(super) resident: &'a [u32],
 }
@@ -127,7 +127,7 @@ pub(super) struct SampleFacts<'a> {
 /// The results of all launches, and the sums of the counters of all components, under construction.
 pub(super) struct LaunchRows<'a> {
     workload: &'a Workload,
-    launches: &'a [Launch],
+    launches: &'a [SampledLaunch],
     /// Net cycles, launch latency and counters of each launch.
     rows: Vec<Option<(f64, f64, LaunchCounters)>>,
     values: Vec<f64>,
@@ -135,12 +135,12 @@ pub(super) struct LaunchRows<'a> {
 }
 
 impl<'a> LaunchRows<'a> {
-    pub(super) fn new(workload: &'a Workload, launches: &'a [Launch]) -> Self {
+    pub(super) fn new(workload: &'a Workload, launches: &'a [SampledLaunch]) -> Self {
         Self { workload, launches, rows: vec![None; launches.len()], values: Vec::new(), strata: Vec::new() }
     }
 
     /// Adds a stratum: all its launches, the measured launches with their weights, and the expected cycles of the others by their work.
-    pub(super) fn stratum<'b>(
+    pub(super) fn add_stratum<'b>(
         &mut self,
         kernel: &str,
         members: &[usize],
@@ -180,7 +180,7 @@ impl<'a> LaunchRows<'a> {
     }
 
     /// Sets the deviation of a launch in the last added stratum.
-    pub(super) fn deviation(&mut self, deviation: f64) {
+    pub(super) fn set_deviation(&mut self, deviation: f64) {
         if let Some(last) = self.strata.last_mut() {
             last.deviation = deviation;
         }
@@ -217,18 +217,18 @@ impl<'a> LaunchRows<'a> {
         let cycles = at.round() as u64;
         let launches = self.launches;
         let work: u64 = launches.iter().map(|launch| launch.warp_instructions).sum();
-        let count = |basis: Basis| facts.bases.iter().filter(|known| **known == basis).count() as u32;
+        let count = |basis: ResultBasis| facts.bases.iter().filter(|known| **known == basis).count() as u32;
         let estimate = |name, value, half_width| Estimate { name, value, half_width };
         let net = facts.net_cycles;
         let bursts = of_all(&|launched| launched.dram_bursts as f64);
         let of_work = work as f64 / at.max(1.0);
-        let sampled = Sampled {
+        let sampled = SamplingData {
             confidence: facts.options.confidence,
             wanted: facts.options.error,
             seed: facts.options.seed,
             launches: launches.len() as u32,
-            measured: count(Basis::Simulated) + count(Basis::InParts),
-            in_parts: count(Basis::InParts),
+            measured: count(ResultBasis::Simulated) + count(ResultBasis::InParts),
+            in_parts: count(ResultBasis::InParts),
             warmed: facts.warmed,
             rounds: facts.rounds,
             warp_instructions: work,

@@ -12,7 +12,7 @@ use super::long_launch::STREAMING_LLC_FILLS;
 
 /// The code and resources of a launch, which are equal for all launches of a group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Code {
+pub(super) struct LaunchCode {
     /// Name of the kernel.
     pub(super) name: String,
     block: [u32; 3],
@@ -22,9 +22,9 @@ pub(super) struct Code {
 
 /// A launch with its signature.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Launch {
+pub(super) struct SampledLaunch {
     pub(super) index: KernelIndex,
-    pub(super) code: Code,
+    pub(super) code: LaunchCode,
     /// CTAs of the grid, and CTAs of a row of the grid.
     pub(super) ctas: u32,
     pub(super) row: u32,
@@ -40,7 +40,7 @@ pub(super) struct Launch {
     pub(super) new_lines: Option<f64>,
 }
 
-impl Launch {
+impl SampledLaunch {
     /// Returns the approximate number of sectors that the launch fetches into an LLC of `llc_sectors` sectors. If the launch streams
     /// through its lines, each of their sectors is fetched once, regardless of the number of accesses and of earlier launches that used it.
     pub(super) fn fetches(&self, llc_sectors: f64) -> f64 {
@@ -53,14 +53,14 @@ impl Launch {
 ///
 /// # Errors
 /// If counting finds an error in a trace or program.
-pub(super) fn launches(workload: &Workload) -> Result<Vec<Launch>, String> {
-    let mut probed = Probed::default();
+pub(super) fn launches(workload: &Workload) -> Result<Vec<SampledLaunch>, String> {
+    let mut probed = ProbedLaunches::default();
     let one = |(index, kernel): (usize, &Kernel)| {
-        let (warp_instructions, signature) = counts(kernel, &mut probed)?;
+        let (warp_instructions, signature) = launch_counts(kernel, &mut probed)?;
         let Dim3 { x, y, z } = kernel.info.block;
-        Ok(Launch {
+        Ok(SampledLaunch {
             index: KernelIndex(index as u32),
-            code: Code {
+            code: LaunchCode {
                 name: kernel.info.name.clone(),
                 block: [x, y, z],
                 shared_bytes: kernel.info.shared_bytes,
@@ -96,11 +96,11 @@ const REREAD_PERIOD: u32 = 16;
 
 /// Lines and signatures of the launches read so far.
 #[derive(Default)]
-struct Probed {
+struct ProbedLaunches {
     /// Lines that the read CTAs used.
     lines: FxHashSet<u64>,
     /// Similar launches, by name, CTAs and warp instructions.
-    alike: FxHashMap<(String, u32, u64), SimilarLaunches>,
+    similar_launches: FxHashMap<(String, u32, u64), SimilarLaunches>,
 }
 
 /// Launches that are probably equal.
@@ -110,7 +110,7 @@ struct SimilarLaunches {
     last: Signature,
 }
 
-fn counts(kernel: &Kernel, probed: &mut Probed) -> Result<(u64, Signature), String> {
+fn launch_counts(kernel: &Kernel, probed: &mut ProbedLaunches) -> Result<(u64, Signature), String> {
     let ctas = kernel.info.ctas();
     let lines = &mut probed.lines;
     let counted = match kernel.source.counts() {
@@ -121,7 +121,7 @@ fn counts(kernel: &Kernel, probed: &mut Probed) -> Result<(u64, Signature), Stri
         // CTAs spread over the grid represent the others.
         Some(known) => {
             let key = (kernel.info.name.clone(), ctas, known.warp_instructions);
-            if let Some(alike) = probed.alike.get_mut(&key) {
+            if let Some(alike) = probed.similar_launches.get_mut(&key) {
                 alike.launches += 1;
                 if alike.agree && alike.launches > FIRST_READ_LAUNCHES && !alike.launches.is_multiple_of(REREAD_PERIOD) {
                     return Ok((known.warp_instructions, alike.last.clone()));
@@ -131,7 +131,7 @@ fn counts(kernel: &Kernel, probed: &mut Probed) -> Result<(u64, Signature), Stri
             let chosen: Vec<u32> = (0..probes).map(|i| ((u64::from(2 * i) + 1) * u64::from(ctas) / u64::from(2 * probes)) as u32).collect();
             let ranges: Vec<Range<u32>> = chosen.iter().map(|cta| *cta..cta + 1).collect();
             kernel.source.select_ctas(Some(&ranges));
-            let (count, read) = read(kernel, chosen.into_iter(), lines);
+            let (count, read) = count_ctas(kernel, chosen.into_iter(), lines);
             kernel.source.select_ctas(None);
             let factor = known.warp_instructions as f64 / count.max(1) as f64;
             let of_all = |lines: f64| lines * f64::from(ctas) / f64::from(probes);
@@ -141,7 +141,7 @@ fn counts(kernel: &Kernel, probed: &mut Probed) -> Result<(u64, Signature), Stri
                 lines: read.lines.map(of_all),
                 new_lines: read.new_lines.map(of_all),
             };
-            match probed.alike.entry(key) {
+            match probed.similar_launches.entry(key) {
                 Entry::Occupied(mut alike) => {
                     let alike = alike.get_mut();
                     alike.agree &= alike.last.sectors == signature.sectors && alike.last.classes == signature.classes;
@@ -154,13 +154,13 @@ fn counts(kernel: &Kernel, probed: &mut Probed) -> Result<(u64, Signature), Stri
             (known.warp_instructions, signature)
         }
         // Every CTA is generated once to be counted, and again if it is simulated.
-        None => read(kernel, 0..ctas, lines),
+        None => count_ctas(kernel, 0..ctas, lines),
     };
     kernel.source.failure().map_or(Ok(counted), Err)
 }
 
 /// Counts the instructions, sectors and classes of these CTAs.
-fn read(kernel: &Kernel, ctas: impl Iterator<Item = u32>, lines: &mut FxHashSet<u64>) -> (u64, Signature) {
+fn count_ctas(kernel: &Kernel, ctas: impl Iterator<Item = u32>, lines: &mut FxHashSet<u64>) -> (u64, Signature) {
     let (mut instructions, mut sectors, mut classes) = (0, 0_u64, [0; OpClass::COUNT]);
     let (mut own, before) = (FxHashSet::default(), lines.len());
     for cta in ctas {
@@ -185,8 +185,8 @@ mod tests {
 
     #[test]
     fn a_streaming_launch_fetches_its_lines_once_despite_earlier_use() {
-        let launch = Launch { sectors: 9000.0, lines: Some(400.0), new_lines: Some(1.0), ..launch(1, "again", 10) };
+        let launch = SampledLaunch { sectors: 9000.0, lines: Some(400.0), new_lines: Some(1.0), ..launch(1, "again", 10) };
         assert_eq!((launch.fetches(400.0), launch.fetches(401.0)), (1600.0, 9000.0));
-        assert_eq!(Launch { lines: None, ..launch }.fetches(400.0), 9000.0);
+        assert_eq!(SampledLaunch { lines: None, ..launch }.fetches(400.0), 9000.0);
     }
 }

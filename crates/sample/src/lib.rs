@@ -1,7 +1,7 @@
 //! Sampled runs: a part of a long workload is simulated in full detail, and the rest is estimated from it, with confidence intervals.
 //!
-//! Inputs: a machine, a workload of launches that run one after another, [`Options`], and a function that simulates. Outputs: an
-//! [`Outcome`](warpshard_stats::Outcome) whose numbers are estimates, with [`Sampled`](warpshard_stats::Sampled), which describes their
+//! Inputs: a machine, a workload of launches that run one after another, [`SamplingOptions`], and a function that simulates. Outputs: an
+//! [`Outcome`](warpshard_stats::Outcome) whose numbers are estimates, with [`SamplingData`](warpshard_stats::SamplingData), which describes their
 //! origin.
 //!
 //! *Between launches.* `launches.rs` counts the instructions and accesses of each launch without timing; `strata.rs` groups launches of the
@@ -30,6 +30,6 @@ mod state;
 mod strata;
 mod student;
 
-pub use options::{Options, OptionsError};
+pub use options::{SamplingOptions, SamplingOptionsError};
 pub use rounds::sample;
-pub use simulate::{SampleError, Simulate};
+pub use simulate::{SampleError, SimulateFn};

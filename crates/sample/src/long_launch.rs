@@ -72,7 +72,7 @@ pub(super) struct LongLaunch {
 
 /// The simulated parts of a launch.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Plan {
+pub(super) struct PartPlan {
     /// Ranges of simulated CTAs.
     pub(super) ranges: Vec<Range<u32>>,
     /// CTAs that the chip holds; this number of CTAs at the start of the first segment is truncated.
@@ -84,7 +84,7 @@ pub(super) struct Plan {
 
 impl LongLaunch {
     /// Returns the number of CTAs that replace the contents of the LLC; 0 if the launch does not stream through it.
-    fn turnover(&self) -> u64 {
+    fn turnover_ctas(&self) -> u64 {
         let per_cta = self.sectors / self.ctas as f64;
         let streams = self.sectors >= STREAMING_LLC_FILLS * self.llc_sectors;
         if streams { (FULL_LLC_FILLS * self.llc_sectors / per_cta).ceil() as u64 } else { 0 }
@@ -93,43 +93,43 @@ impl LongLaunch {
     /// Rounds `ctas` up to whole rows of the grid, within [`MAX_ROW_FACTOR`]. The accesses of a CTA, and so its duration, often depend on
     /// its position in a row, and CTAs of one column access the same DRAM channels (`transpose`: rates differ by a third along a row, and
     /// are 10 % higher in the first row after a jump in the grid).
-    fn rows(&self, ctas: u64) -> u64 {
+    fn whole_rows(&self, ctas: u64) -> u64 {
         let rows = ctas.div_ceil(self.row) * self.row;
         if rows <= MAX_ROW_FACTOR * ctas { rows } else { ctas }
     }
 
     /// Returns the number of CTAs before the first segment.
-    fn head(&self) -> u64 {
-        self.turnover().max(MIN_HEAD_WAVES * self.wave).max((self.ctas / HEAD_DIVISOR).min(MAX_HEAD_WAVES * self.wave))
+    fn head_ctas(&self) -> u64 {
+        self.turnover_ctas().max(MIN_HEAD_WAVES * self.wave).max((self.ctas / HEAD_DIVISOR).min(MAX_HEAD_WAVES * self.wave))
     }
 
     /// Returns the number of CTAs before the first segment when the launch is simulated again with other segments. The cycles of its head
     /// are already known, so segments follow as soon as the LLC is full.
-    fn second_head(&self) -> u64 {
-        self.turnover().max(MIN_HEAD_WAVES * self.wave)
+    fn repeated_head_ctas(&self) -> u64 {
+        self.turnover_ctas().max(MIN_HEAD_WAVES * self.wave)
     }
 
     /// Returns the number of CTAs of a segment before its measured span.
-    fn settle(&self) -> u64 {
-        self.rows(self.turnover().max(SETTLE_WAVES * self.wave))
+    fn settling_ctas(&self) -> u64 {
+        self.whole_rows(self.turnover_ctas().max(SETTLE_WAVES * self.wave))
     }
 
     /// Returns the number of simulated CTAs if `measured` CTAs of each segment are measured.
-    fn simulated(&self, head: u64, segments: u64, measured: u64) -> u64 {
-        let segment = self.settle() + measured + SHARED_WAVES * self.wave;
+    fn simulated_ctas(&self, head: u64, segments: u64, measured: u64) -> u64 {
+        let segment = self.settling_ctas() + measured + SHARED_WAVES * self.wave;
         head + segments * segment + TAIL_WAVES * self.wave
     }
 
     /// Returns true if a simulation in parts costs at most [`MAX_SIMULATED_SHARE`] of the launch.
     pub(super) fn is_economical(&self) -> bool {
-        self.simulated(self.head(), MIN_SEGMENTS, MEASURED_WAVES * self.wave) as f64 <= MAX_SIMULATED_SHARE * self.ctas as f64
+        self.simulated_ctas(self.head_ctas(), MIN_SEGMENTS, MEASURED_WAVES * self.wave) as f64 <= MAX_SIMULATED_SHARE * self.ctas as f64
     }
 
     /// Returns the launch with the misses that were counted in its head instead of its accesses. There are fewer misses than accesses, so
     /// that filling the LLC takes longer.
     fn corrected(self, head: &CountsAt) -> Self {
         // When the CTAs of the head have ended, another wave of CTAs has begun.
-        let ctas = (self.head() + self.wave) as f64;
+        let ctas = (self.head_ctas() + self.wave) as f64;
         Self { sectors: head.llc_misses * self.ctas as f64 / ctas, measured: true, ..self }
     }
 
@@ -141,7 +141,7 @@ impl LongLaunch {
 
     /// Returns true if, by the misses of the head, the segments settled for too short a time.
     pub(super) fn settled_too_briefly(&self, head: &CountsAt) -> bool {
-        !self.measured && self.corrected(head).turnover() as f64 > RESETTLE_RATIO * self.settle() as f64
+        !self.measured && self.corrected(head).turnover_ctas() as f64 > RESETTLE_RATIO * self.settling_ctas() as f64
     }
 
     /// Converts instructions to waves.
@@ -152,18 +152,18 @@ impl LongLaunch {
     /// Plans the parts of a launch. `launches` is the number of partly simulated launches in the round; `waves` is the number of waves to
     /// measure, within the cost limit. By default the measured CTAs are a quarter of the simulated CTAs, and at least half of the settling
     /// CTAs, so that a substantial part is measured. `again` is true if the head is already known.
-    pub(super) fn plan(&self, launches: usize, again: bool, waves: Option<u64>, random: &mut Rng) -> Plan {
+    pub(super) fn plan(&self, launches: usize, again: bool, waves: Option<u64>, random: &mut Rng) -> PartPlan {
         let most = (MAX_SIMULATED_SHARE * self.ctas as f64) as u64;
-        let first = if again { self.second_head() } else { self.head() };
+        let first = if again { self.repeated_head_ctas() } else { self.head_ctas() };
         let least = MEASURED_WAVES * self.wave;
-        let fits = |segments: &u64| launches <= FEW_LAUNCHES && self.simulated(first, *segments, least) <= most;
+        let fits = |segments: &u64| launches <= FEW_LAUNCHES && self.simulated_ctas(first, *segments, least) <= most;
         let segments = (MIN_SEGMENTS..=MAX_SEGMENTS).rev().find(fits).unwrap_or(MIN_SEGMENTS);
-        let others = self.simulated(first, segments, 0);
-        let at_first = (others / (UNMEASURED_PER_MEASURED * segments)).max(self.settle() / 2);
+        let others = self.simulated_ctas(first, segments, 0);
+        let at_first = (others / (UNMEASURED_PER_MEASURED * segments)).max(self.settling_ctas() / 2);
         let wanted = waves.map_or(at_first, |waves| (waves * self.wave).div_ceil(segments)).max(least);
         let possible = (most.saturating_sub(others) / segments).max(least);
-        let measured = Some(self.rows(wanted)).filter(|rows| *rows <= possible).unwrap_or(wanted.min(possible));
-        let length = self.settle() + measured + SHARED_WAVES * self.wave;
+        let measured = Some(self.whole_rows(wanted)).filter(|rows| *rows <= possible).unwrap_or(wanted.min(possible));
+        let length = self.settling_ctas() + measured + SHARED_WAVES * self.wave;
         let end = self.ctas - TAIL_WAVES * self.wave;
         let mut ranges: Vec<Range<u32>> = std::iter::once(0..first as u32).collect();
         let mut marks = vec![first];
@@ -182,12 +182,12 @@ impl LongLaunch {
             };
             end_of_last = start + length;
             ranges.push(start as u32..(start + length) as u32);
-            marks.extend([before + self.settle(), before + length - SHARED_WAVES * self.wave]);
+            marks.extend([before + self.settling_ctas(), before + length - SHARED_WAVES * self.wave]);
             before += length;
         }
         ranges.push(end as u32..self.ctas as u32);
         marks.push(before + self.wave);
-        Plan { ranges, marks, wave: self.wave as u32 }
+        PartPlan { ranges, marks, wave: self.wave as u32 }
     }
 }
 
@@ -206,7 +206,7 @@ pub(super) struct CountsAt {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PartMeasurements {
     /// Cycles and instructions of head and tail.
-    fixed: [f64; 2],
+    head_and_tail: [f64; 2],
     /// Cycles and instructions of the measured spans.
     spans: Vec<[f64; 2]>,
     /// Counters of all components in the measured spans.
@@ -227,25 +227,26 @@ impl PartMeasurements {
             return None;
         }
         let head = if full(head) { head } else { &spans[0][0] };
-        let fixed = Self::fixed(head, tail, end);
+        let head_and_tail = Self::head_and_tail_counts(head, tail, end);
         let mut values = vec![0; end.values.len()];
         for pair in &spans {
             values.iter_mut().zip(&pair[1].values).zip(&pair[0].values).for_each(|((sum, after), before)| *sum += after - before);
         }
         let span = |pair: &&[CountsAt]| [pair[1].cycles - pair[0].cycles, pair[1].warp_instructions - pair[0].warp_instructions];
         let spans: Vec<[f64; 2]> = spans.iter().map(span).filter(|span| span[1] > 0.0).collect();
-        (spans.len() >= MIN_SPANS).then_some(Self { fixed, spans, values })
+        (spans.len() >= MIN_SPANS).then_some(Self { head_and_tail, spans, values })
     }
 
     /// Computes the measurements of only head and tail, if the LLC was full after the head.
     pub(super) fn head_and_tail(marks: &[CountsAt], end: &CountsAt, llc_sectors: f64) -> Option<Self> {
         let (head, tail) = (marks.first()?, marks.last()?);
-        let known = Self { fixed: Self::fixed(head, tail, end), spans: Vec::new(), values: vec![0; end.values.len()] };
+        let known =
+            Self { head_and_tail: Self::head_and_tail_counts(head, tail, end), spans: Vec::new(), values: vec![0; end.values.len()] };
         (head.llc_misses >= FULL_LLC_FILLS * llc_sectors).then_some(known)
     }
 
     /// Returns the cycles and instructions of head and tail.
-    fn fixed(head: &CountsAt, tail: &CountsAt, end: &CountsAt) -> [f64; 2] {
+    fn head_and_tail_counts(head: &CountsAt, tail: &CountsAt, end: &CountsAt) -> [f64; 2] {
         [head.cycles + end.cycles - tail.cycles, head.warp_instructions + end.warp_instructions - tail.warp_instructions]
     }
 
@@ -279,8 +280,8 @@ impl PartMeasurements {
         let squares: f64 = self.spans.iter().map(|span| (span[0] - rate * span[1]).powi(2)).sum();
         let mean = sum / count;
         let of_rate = squares / (count - 1.0) / count / (mean * mean);
-        let left = (work - self.fixed[1]).max(0.0);
-        (self.fixed[0] + rate * left, left * left * of_rate, count - 1.0)
+        let left = (work - self.head_and_tail[1]).max(0.0);
+        (self.head_and_tail[0] + rate * left, left * left * of_rate, count - 1.0)
     }
 }
 
@@ -293,7 +294,7 @@ mod tests {
     #[test]
     fn segments_are_in_their_parts_of_the_grid_at_seeded_positions() {
         let plan = |seed| LAUNCH.plan(3, false, None, &mut Rng::keyed(seed, &[]));
-        let Plan { ranges, marks, .. } = plan(1);
+        let PartPlan { ranges, marks, .. } = plan(1);
         assert_eq!((ranges.len(), ranges[0].clone(), ranges[6].clone(), marks.len()), (7, 0..31, 1980..2000, 12));
         assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start) && marks.is_sorted());
         for (i, range) in (0..).zip(&ranges[1..6]) {
@@ -320,7 +321,7 @@ mod tests {
     #[test]
     fn segments_are_whole_rows_and_continue_the_row_position() {
         let plan = |row| LongLaunch { row, ..LAUNCH }.plan(3, false, None, &mut Rng::keyed(1, &[]));
-        let Plan { ranges, marks, .. } = plan(30);
+        let PartPlan { ranges, marks, .. } = plan(30);
         assert_eq!(marks[..4], [31, 61, 91, 131], "a row to settle and a row measured");
         for pair in ranges[..6].windows(2) {
             assert!(pair[1].start >= pair[0].end && pair[1].start % 30 == pair[0].end % 30, "{ranges:?}");
@@ -345,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_launch_of_very_many_waves_has_a_longer_head() {
-        let head = |waves: u64| LongLaunch { ctas: waves * 10, ..LAUNCH }.head() / 10;
+        let head = |waves: u64| LongLaunch { ctas: waves * 10, ..LAUNCH }.head_ctas() / 10;
         assert_eq!([head(100), head(2048), head(1 << 20)], [2, 32, 128]);
     }
 
@@ -360,8 +361,8 @@ mod tests {
 
     #[test]
     fn a_streaming_launch_fills_the_llc_first_and_short_launches_are_not_economical() {
-        assert_eq!(LongLaunch { sectors: 20_000.0, ..LAUNCH }.head(), 150);
-        assert_eq!(LongLaunch { sectors: 3_000.0, ..LAUNCH }.head(), 2000 / 64);
+        assert_eq!(LongLaunch { sectors: 20_000.0, ..LAUNCH }.head_ctas(), 150);
+        assert_eq!(LongLaunch { sectors: 3_000.0, ..LAUNCH }.head_ctas(), 2000 / 64);
         let worth = |ctas| LongLaunch { ctas, ..LAUNCH }.is_economical();
         assert_eq!([worth(580), worth(570)], [true, false]);
         // As many CTAs as without streaming, plus 140 CTAs for settling in each of five segments.
@@ -371,7 +372,7 @@ mod tests {
         let at = |llc_misses| CountsAt { llc_misses, ..CountsAt::default() };
         let streams = LongLaunch { sectors: 50_000.0, ctas: 5000, ..LAUNCH };
         let corrected = streams.with_measured_misses(&at(800.0)).unwrap();
-        assert_eq!((corrected.head(), corrected.with_measured_misses(&at(400.0))), (300, None));
+        assert_eq!((corrected.head_ctas(), corrected.with_measured_misses(&at(400.0))), (300, None));
         assert_eq!([1600.0, 1300.0, 1200.0].map(|misses| streams.settled_too_briefly(&at(misses))), [false, false, true]);
         assert!(!corrected.settled_too_briefly(&at(1.0)));
     }

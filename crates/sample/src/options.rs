@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 /// The targets and switches of a sampled run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
+pub struct SamplingOptions {
     /// Target half-width of the interval of the run's cycles, relative to the cycles.
     pub error: f64,
     /// Confidence level: the share of runs whose interval contains the true value.
@@ -21,7 +21,7 @@ pub struct Options {
     pub caches: bool,
 }
 
-impl Default for Options {
+impl Default for SamplingOptions {
     fn default() -> Self {
         Self { error: 0.04, confidence: 0.95, seed: 1, warm: 0, least: 4, inside: true, caches: true }
     }
@@ -30,10 +30,10 @@ impl Default for Options {
 /// The error of an invalid options text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct OptionsError(String);
+pub struct SamplingOptionsError(String);
 
 /// Reads "5%" or "0.05" as a share.
-fn share(text: &str) -> Option<f64> {
+fn parse_share(text: &str) -> Option<f64> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
     match text.strip_suffix('%') {
         Some(percent) => number(percent).map(|value| value / 100.0),
@@ -42,7 +42,7 @@ fn share(text: &str) -> Option<f64> {
 }
 
 /// Reads "on" or "off".
-fn switch(text: &str) -> Option<bool> {
+fn parse_switch(text: &str) -> Option<bool> {
     match text {
         "on" => Some(true),
         "off" => Some(false),
@@ -50,18 +50,18 @@ fn switch(text: &str) -> Option<bool> {
     }
 }
 
-impl FromStr for Options {
-    type Err = OptionsError;
+impl FromStr for SamplingOptions {
+    type Err = SamplingOptionsError;
 
     /// Reads "error=4%,confidence=95%,seed=1,warm=0,least=4,inside=on,caches=on"; omitted options keep their defaults.
-    fn from_str(text: &str) -> Result<Self, OptionsError> {
+    fn from_str(text: &str) -> Result<Self, SamplingOptionsError> {
         let mut options = Self::default();
         let mut given = None;
         for part in text.split(',').filter(|part| !part.trim().is_empty()) {
-            let wrong = |expected: &str| OptionsError(format!("`{}`: expected {expected}", part.trim()));
+            let wrong = |expected: &str| SamplingOptionsError(format!("`{}`: expected {expected}", part.trim()));
             let (key, value) = part.split_once('=').ok_or_else(|| wrong("KEY=VALUE"))?;
             let value = value.trim();
-            let within = |low: f64, high: f64| share(value).filter(|share| (low..=high).contains(share));
+            let within = |low: f64, high: f64| parse_share(value).filter(|share| (low..=high).contains(share));
             match key.trim() {
                 "error" => options.error = within(1e-4, 0.5).ok_or_else(|| wrong("a share of 0.01% to 50%, such as 4%"))?,
                 "confidence" => options.confidence = within(0.5, 0.999).ok_or_else(|| wrong("a share of 50% to 99.9%, such as 95%"))?,
@@ -74,8 +74,8 @@ impl FromStr for Options {
                     let least = value.parse().ok().filter(|least| (3..=10_000).contains(least));
                     options.least = least.ok_or_else(|| wrong("3 to 10000 launches"))?;
                 }
-                "inside" => options.inside = switch(value).ok_or_else(|| wrong("on or off"))?,
-                "caches" => options.caches = switch(value).ok_or_else(|| wrong("on or off"))?,
+                "inside" => options.inside = parse_switch(value).ok_or_else(|| wrong("on or off"))?,
+                "caches" => options.caches = parse_switch(value).ok_or_else(|| wrong("on or off"))?,
                 _ => return Err(wrong("one of the keys error, confidence, seed, warm, least, inside and caches")),
             }
         }
@@ -90,11 +90,11 @@ mod tests {
 
     #[test]
     fn options_are_read_and_others_keep_their_defaults() {
-        assert_eq!("".parse(), Ok(Options::default()));
-        let read: Options = "error=5%, confidence=0.9,warm=2,inside=off".parse().unwrap();
-        assert_eq!(read, Options { error: 0.05, confidence: 0.9, warm: 2, inside: false, ..Options::default() });
+        assert_eq!("".parse(), Ok(SamplingOptions::default()));
+        let read: SamplingOptions = "error=5%, confidence=0.9,warm=2,inside=off".parse().unwrap();
+        assert_eq!(read, SamplingOptions { error: 0.05, confidence: 0.9, warm: 2, inside: false, ..SamplingOptions::default() });
         // Without reading the accesses of skipped launches, one launch warms the LLC.
-        let warm = |text: &str| text.parse::<Options>().unwrap().warm;
+        let warm = |text: &str| text.parse::<SamplingOptions>().unwrap().warm;
         assert_eq!(["caches=on", "caches=off", "warm=0,caches=off"].map(warm), [0, 1, 0]);
     }
 
@@ -111,7 +111,7 @@ mod tests {
             ("caches=1", "on or off"),
             ("width=3", "one of the keys"),
         ] {
-            let error = text.parse::<Options>().unwrap_err().to_string();
+            let error = text.parse::<SamplingOptions>().unwrap_err().to_string();
             assert!(error.contains(expected) && error.contains(text), "{error}");
         }
     }

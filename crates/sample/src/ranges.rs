@@ -15,13 +15,13 @@ use warpshard_workload::{CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Stream
 
 /// A source of the CTAs in some ranges of a grid.
 #[derive(Debug)]
-struct Ranges {
+struct RangeSource {
     source: Arc<dyn CtaSource>,
     /// The ranges, each with the number of CTAs in the previous ranges.
     ranges: Vec<(u32, Range<u32>)>,
     /// Number of truncated CTAs at the start of the second range.
     truncated_ctas: u32,
-    ahead: Mutex<FetchedAhead>,
+    fetched_ahead: Mutex<FetchedAhead>,
 }
 
 /// CTAs that were fetched from the source before an SM requested them.
@@ -41,12 +41,13 @@ pub(super) fn launch_of_ranges(kernel: &Kernel, ranges: &[Range<u32>], truncated
         before += range.len() as u32;
         (first, range.clone())
     });
-    let source = Ranges { source: Arc::clone(&kernel.source), ranges: numbered.collect(), truncated_ctas, ahead: Mutex::default() };
+    let source =
+        RangeSource { source: Arc::clone(&kernel.source), ranges: numbered.collect(), truncated_ctas, fetched_ahead: Mutex::default() };
     let info = KernelInfo { grid: Dim3 { x: before, y: 1, z: 1 }, ..kernel.info.clone() };
     Kernel { info, source: Arc::new(source) }
 }
 
-impl Ranges {
+impl RangeSource {
     /// Fetches the CTA with this number from the source, truncated if necessary.
     fn fetch(&self, index: u32) -> Arc<CtaProgram> {
         let place = self.ranges.partition_point(|(first, _)| *first <= index) - 1;
@@ -56,9 +57,9 @@ impl Ranges {
         if place != 1 || of_range >= self.truncated_ctas {
             return program;
         }
-        const SHARE_RANGE: u64 = 1 << 16;
-        let share = Rng::keyed(u64::from(index), &[0x6375_7473]).below(SHARE_RANGE);
-        let warps = program.warps.iter().map(|warp| truncated(warp, (u64::from(warp.len()) * share / SHARE_RANGE) as u32));
+        const SHARE_STEPS: u64 = 1 << 16;
+        let share = Rng::keyed(u64::from(index), &[0x6375_7473]).below(SHARE_STEPS);
+        let warps = program.warps.iter().map(|warp| truncated(warp, (u64::from(warp.len()) * share / SHARE_STEPS) as u32));
         Arc::new(CtaProgram { warps: warps.collect(), ..(*program).clone() })
     }
 }
@@ -81,9 +82,9 @@ fn truncated(warp: &WarpStream, instructions: u32) -> WarpStream {
     builder.finish()
 }
 
-impl CtaSource for Ranges {
+impl CtaSource for RangeSource {
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
-        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ahead = self.fetched_ahead.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(held) = ahead.held.remove(&index.0) {
             return held;
         }
@@ -101,7 +102,7 @@ impl CtaSource for Ranges {
     }
 
     fn return_cta(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner).held.insert(index.0, Arc::clone(program));
+        self.fetched_ahead.lock().unwrap_or_else(PoisonError::into_inner).held.insert(index.0, Arc::clone(program));
     }
 
     // Sampled runs have no checkpoints.

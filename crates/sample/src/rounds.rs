@@ -9,9 +9,9 @@ use warpshard_stats::EndedBy;
 use warpshard_workload::Workload;
 
 use super::launches::launches;
-use super::options::Options;
-use super::simulate::{SampleError, Simulate};
-use super::state::State;
+use super::options::SamplingOptions;
+use super::simulate::{SampleError, SimulateFn};
+use super::state::SamplingState;
 
 /// Maximum number of rounds.
 const MAX_ROUNDS: u32 = 5;
@@ -27,13 +27,13 @@ const MAX_SAMPLE_SHARE: f64 = 0.5;
 pub fn sample(
     machine: &Machine,
     workload: &Arc<Workload>,
-    options: &Options,
-    simulate: &mut Simulate<'_>,
+    options: &SamplingOptions,
+    simulate: &mut SimulateFn<'_>,
 ) -> Result<RunResult, SampleError> {
-    check(machine, workload)?;
+    check_sampling(machine, workload)?;
     let launches = launches(workload).map_err(|error| SampleError::Run(RunError::Trace(error)))?;
     let resident = occupancies(machine, workload).map_err(|error| SampleError::Run(RunError::Config(error.to_string())))?;
-    let mut state = State::new(workload, options, launches, &resident, machine);
+    let mut state = SamplingState::new(workload, options, launches, &resident, machine);
     let mut wanted = state.first_round();
     let mut results: Vec<RunResult> = Vec::new();
     loop {
@@ -73,7 +73,7 @@ pub fn sample(
 }
 
 /// Rejects machines and workloads for which sampling is not sound.
-fn check(machine: &Machine, workload: &Workload) -> Result<(), SampleError> {
+fn check_sampling(machine: &Machine, workload: &Workload) -> Result<(), SampleError> {
     let problem = if machine.gpus() > 1 {
         "a system of several GPUs runs launches at the same time; sample the GPUs' workloads one by one"
     } else if !workload.applications.is_empty() {
@@ -95,7 +95,7 @@ fn check(machine: &Machine, workload: &Workload) -> Result<(), SampleError> {
 }
 
 /// Simulates the whole workload, because a sample would be most of it.
-fn simulate_whole(workload: &Arc<Workload>, simulate: &mut Simulate<'_>) -> Result<RunResult, SampleError> {
+fn simulate_whole(workload: &Arc<Workload>, simulate: &mut SimulateFn<'_>) -> Result<RunResult, SampleError> {
     let mut result = simulate(workload, None)?;
     if result.outcome.ended_by != EndedBy::Completed {
         return Ok(result);

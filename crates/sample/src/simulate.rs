@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warpshard_chip::{Measure, RunError, RunResult};
+use warpshard_chip::{LaunchSelection, RunError, RunResult};
 use warpshard_workload::Workload;
 
 /// The reason why a sampled run has no estimates.
@@ -20,4 +20,4 @@ pub enum SampleError {
 }
 
 /// A function that simulates a workload and measures each launch.
-pub type Simulate<'a> = dyn FnMut(&Arc<Workload>, Option<Measure>) -> Result<RunResult, RunError> + 'a;
+pub type SimulateFn<'a> = dyn FnMut(&Arc<Workload>, Option<LaunchSelection>) -> Result<RunResult, RunError> + 'a;

@@ -4,21 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use warpshard_base::{KernelIndex, SECTORS_PER_LINE};
-use warpshard_chip::{Measure, RunError, RunResult, Skipped};
+use warpshard_chip::{LaunchSelection, RunError, RunResult, Skipped};
 use warpshard_config::Machine;
 use warpshard_stats::EndedBy;
 use warpshard_workload::{Command, Workload};
 
 use super::draw;
-use super::estimate::Point;
+use super::estimate::MeasuredLaunch;
 use super::extrapolate::{self, SimulatedLaunch};
-use super::history::{History, Llc, ReadLaunches};
-use super::launches::Launch;
-use super::long_launch::{LongLaunch, PartMeasurements, Plan};
-use super::options::Options;
+use super::history::{LlcProperties, ReadLaunches, SkippedLines};
+use super::launches::SampledLaunch;
+use super::long_launch::{LongLaunch, PartMeasurements, PartPlan};
+use super::options::SamplingOptions;
 use super::ranges::launch_of_ranges;
-use super::simulate::{SampleError, Simulate};
-use super::strata::{Group, Stratum, groups};
+use super::simulate::{SampleError, SimulateFn};
+use super::strata::{LaunchGroup, Stratum, groups};
 
 /// Minimum number of measured launches of a stratum.
 pub(super) const MIN_PER_STRATUM: usize = 2;
@@ -34,16 +34,16 @@ const LLC_FILL_CYCLES: u64 = 1000;
 
 /// A simulated launch with its measurements.
 #[derive(Debug)]
-pub(super) struct Sample {
+pub(super) struct LaunchSample {
     pub(super) launched: SimulatedLaunch,
-    pub(super) point: Point,
+    pub(super) point: MeasuredLaunch,
     /// Measurements of its parts, if only parts of it were simulated.
     pub(super) inside: Option<PartMeasurements>,
     /// True if the previous launch was simulated, too.
     pub(super) warmed: bool,
 }
 
-impl Sample {
+impl LaunchSample {
     /// Returns the simulated net cycles, which are fewer than the net cycles of a launch that was simulated in parts.
     pub(super) fn simulated_cycles(&self) -> f64 {
         if self.inside.is_some() { self.launched.end.cycles } else { self.launched.net_cycles as f64 }
@@ -51,14 +51,14 @@ impl Sample {
 }
 
 /// The state of a sampled run.
-pub(super) struct State<'a> {
-    pub(super) options: &'a Options,
+pub(super) struct SamplingState<'a> {
+    pub(super) options: &'a SamplingOptions,
     pub(super) workload: &'a Arc<Workload>,
-    pub(super) launches: Vec<Launch>,
-    pub(super) groups: Vec<Group>,
+    pub(super) launches: Vec<SampledLaunch>,
+    pub(super) groups: Vec<LaunchGroup>,
     /// Members of each stratum of each group, in the order in which they are drawn.
-    pub(super) drawn: Vec<Vec<Vec<usize>>>,
-    pub(super) long: BTreeMap<usize, LongLaunch>,
+    pub(super) draw_orders: Vec<Vec<Vec<usize>>>,
+    pub(super) long_launches: BTreeMap<usize, LongLaunch>,
     /// Measurements of the head and tail of long launches whose segments are not measured yet.
     pub(super) head_and_tail: BTreeMap<usize, PartMeasurements>,
     /// Waves to measure in the next round, for long launches that do not use the initial number.
@@ -67,7 +67,7 @@ pub(super) struct State<'a> {
     pub(super) caches: bool,
     /// The lines of skipped launches; `None` if they are not needed.
     pub(super) history: Option<Arc<Mutex<ReadLaunches>>>,
-    pub(super) samples: BTreeMap<usize, Sample>,
+    pub(super) samples: BTreeMap<usize, LaunchSample>,
     /// Launches that were simulated without their predecessor and not measured, with their cycles.
     pub(super) unwarmed: Vec<(usize, f64)>,
     /// Capacity of the LLC in sectors.
@@ -81,11 +81,11 @@ pub(super) struct State<'a> {
     pub(super) rounds: u32,
 }
 
-impl<'a> State<'a> {
+impl<'a> SamplingState<'a> {
     pub(super) fn new(
         workload: &'a Arc<Workload>,
-        options: &'a Options,
-        launches: Vec<Launch>,
+        options: &'a SamplingOptions,
+        launches: Vec<SampledLaunch>,
         resident: &[u32],
         machine: &Machine,
     ) -> Self {
@@ -108,9 +108,9 @@ impl<'a> State<'a> {
         // A native trace stores the lines of each launch, which are cheap to read.
         let lines_stored = workload.kernels.first().is_some_and(|kernel| kernel.source.used_lines(0).is_some());
         let mut state = Self {
-            drawn: Vec::new(),
+            draw_orders: Vec::new(),
             groups: Vec::new(),
-            long: long.collect(),
+            long_launches: long.collect(),
             options,
             workload,
             head_and_tail: BTreeMap::new(),
@@ -134,13 +134,13 @@ impl<'a> State<'a> {
 
     /// Discards all measurements, and starts again with a start of the first `start` launches, which are always simulated.
     pub(super) fn restart(&mut self, start: usize) {
-        self.groups = grouped(&self.launches, start);
+        self.groups = groups_with_start(&self.launches, start);
         let seed = self.options.seed;
         let strata = self.groups.iter().enumerate().map(|(g, group)| {
             let strata = group.strata.iter().enumerate();
-            strata.map(|(s, stratum)| draw::order(&stratum.launches, seed, g, s)).collect()
+            strata.map(|(s, stratum)| draw::draw_order(&stratum.launches, seed, g, s)).collect()
         });
-        self.drawn = strata.collect();
+        self.draw_orders = strata.collect();
         self.samples.clear();
         self.head_and_tail.clear();
         self.unwarmed.clear();
@@ -151,24 +151,24 @@ impl<'a> State<'a> {
         &mut self,
         wanted: &BTreeSet<usize>,
         kept: &BTreeSet<usize>,
-        parts: &BTreeMap<usize, Plan>,
-        simulate: &mut Simulate<'_>,
+        parts: &BTreeMap<usize, PartPlan>,
+        simulate: &mut SimulateFn<'_>,
     ) -> Result<RunResult, SampleError> {
         let places: Vec<usize> = kept.iter().copied().collect();
-        let part = Arc::new(part(self.workload, kept, parts));
+        let part = Arc::new(partial_workload(self.workload, kept, parts));
         let marked = (0..).zip(&places).filter_map(|(place, launch)| Some((KernelIndex(place), parts.get(launch)?.marks.clone())));
         let history = self.history.as_ref().map(|known| {
-            let llc = Llc { sectors: self.llc, holds_all: self.llc_holds_all, lines_known: self.lines_stored };
+            let llc = LlcProperties { sectors: self.llc, holds_all: self.llc_holds_all, lines_known: self.lines_stored };
             let places: Vec<(usize, bool)> =
                 places.iter().map(|launch| (*launch, self.lines_stored && parts.contains_key(launch))).collect();
-            History::new(self.workload, &self.launches, &places, llc, known)
+            SkippedLines::new(self.workload, &self.launches, &places, llc, known)
         });
         let skipped = history.map(|history| Box::new(history) as Box<dyn Skipped>);
-        let result = simulate(&part, Some(Measure { marks: marked.collect(), skipped }))?;
+        let result = simulate(&part, Some(LaunchSelection { marks: marked.collect(), skipped }))?;
         if result.outcome.ended_by == EndedBy::Interrupted {
             return Err(SampleError::Interrupted);
         }
-        for (place, launched) in extrapolate::launched(&result).into_iter().enumerate() {
+        for (place, launched) in extrapolate::simulated_launches(&result).into_iter().enumerate() {
             let launch = places[place];
             let warmed = launch == 0 || kept.contains(&(launch - 1));
             self.simulated += launched.warp_instructions;
@@ -183,8 +183,8 @@ impl<'a> State<'a> {
                 return Err(SampleError::Run(RunError::Panic(problem)));
             }
             if wanted.contains(&launch) {
-                let point = Point { work: all as f64, value: launched.net_cycles as f64, variance: 0.0, freedom: 0.0 };
-                self.samples.insert(launch, Sample { launched, point, inside: None, warmed });
+                let point = MeasuredLaunch { work: all as f64, value: launched.net_cycles as f64, variance: 0.0, freedom: 0.0 };
+                self.samples.insert(launch, LaunchSample { launched, point, inside: None, warmed });
             } else {
                 self.warmed += 1;
                 if !warmed {
@@ -201,34 +201,35 @@ impl<'a> State<'a> {
         let all = self.launches[launch].warp_instructions;
         // Measurements from an earlier simulation of the launch.
         let before = self.samples.get(&launch).and_then(|sample| sample.inside.as_ref()).or(self.head_and_tail.get(&launch)).cloned();
-        let too_short = before.is_none() && launched.marks.first().is_some_and(|head| self.long[&launch].settled_too_briefly(head));
+        let too_short =
+            before.is_none() && launched.marks.first().is_some_and(|head| self.long_launches[&launch].settled_too_briefly(head));
         let known = PartMeasurements::of(&launched.marks, &launched.end, all as f64, self.llc).filter(|_| !too_short);
         let Some(known) = known else {
-            let corrected = self.long.remove(&launch).and_then(|long| long.with_measured_misses(launched.marks.first()?));
+            let corrected = self.long_launches.remove(&launch).and_then(|long| long.with_measured_misses(launched.marks.first()?));
             if corrected.is_some() && before.is_none() {
                 let head_and_tail = PartMeasurements::head_and_tail(&launched.marks, &launched.end, self.llc);
                 self.head_and_tail.extend(head_and_tail.map(|head_and_tail| (launch, head_and_tail)));
             }
-            self.long.extend(corrected.map(|long| (launch, long)));
+            self.long_launches.extend(corrected.map(|long| (launch, long)));
             self.samples.remove(&launch);
             return;
         };
         let known = before.map_or(known.clone(), |before| before.merged_with(&known));
         let (value, variance, freedom) = known.cycles(all as f64);
-        let point = Point { work: all as f64, value, variance, freedom };
-        self.samples.insert(launch, Sample { launched: launched.completed(all, &known), point, inside: Some(known), warmed });
+        let point = MeasuredLaunch { work: all as f64, value, variance, freedom };
+        self.samples.insert(launch, LaunchSample { launched: launched.extrapolated_to(all, &known), point, inside: Some(known), warmed });
     }
 
     /// Returns the group and stratum of a launch.
     pub(super) fn stratum_of(&self, launch: usize) -> Option<(usize, usize)> {
         let in_group = |(g, strata): (usize, &Vec<Vec<usize>>)| Some((g, strata.iter().position(|members| members.contains(&launch))?));
-        self.drawn.iter().enumerate().find_map(in_group)
+        self.draw_orders.iter().enumerate().find_map(in_group)
     }
 }
 
 /// Returns the groups of the launches after the first `start` launches, preceded by a group of these first launches.
-fn grouped(launches: &[Launch], start: usize) -> Vec<Group> {
-    let mut all = vec![Group { name: "(start)".into(), strata: vec![Stratum { launches: (0..start).collect() }] }];
+fn groups_with_start(launches: &[SampledLaunch], start: usize) -> Vec<LaunchGroup> {
+    let mut all = vec![LaunchGroup { name: "(start)".into(), strata: vec![Stratum { launches: (0..start).collect() }] }];
     all.extend(groups(&launches[start..], 2 * MIN_PER_STRATUM));
     for stratum in all[1..].iter_mut().flat_map(|group| &mut group.strata) {
         stratum.launches.iter_mut().for_each(|launch| *launch += start);
@@ -237,7 +238,7 @@ fn grouped(launches: &[Launch], start: usize) -> Vec<Group> {
 }
 
 /// Returns the workload with only the launches of `kept`, some of them only in `parts`; copies are kept.
-fn part(workload: &Workload, kept: &BTreeSet<usize>, parts: &BTreeMap<usize, Plan>) -> Workload {
+fn partial_workload(workload: &Workload, kept: &BTreeSet<usize>, parts: &BTreeMap<usize, PartPlan>) -> Workload {
     for (launch, kernel) in workload.kernels.iter().enumerate() {
         kernel.source.select_ctas(parts.get(&launch).map(|plan| &*plan.ranges));
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use warpshard_workload::OpClass;
 
-use super::launches::{Code, Launch};
+use super::launches::{LaunchCode, SampledLaunch};
 
 /// Coefficient of variation of a measure of the launches' work above which a stratum is split.
 const MAX_VARIATION: f64 = 0.35;
@@ -22,7 +22,7 @@ pub(super) struct Stratum {
 
 /// Launches of the same code and resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Group {
+pub(super) struct LaunchGroup {
     /// Name of the kernel.
     pub(super) name: String,
     /// Strata, in ascending order of their first launch.
@@ -30,16 +30,16 @@ pub(super) struct Group {
 }
 
 /// Returns the groups of a workload in the order of their first launches; a split leaves at least `least` launches in each stratum.
-pub(super) fn groups(launches: &[Launch], least: usize) -> Vec<Group> {
-    let mut by_code: BTreeMap<&Code, Vec<usize>> = BTreeMap::new();
+pub(super) fn groups(launches: &[SampledLaunch], least: usize) -> Vec<LaunchGroup> {
+    let mut by_code: BTreeMap<&LaunchCode, Vec<usize>> = BTreeMap::new();
     launches.iter().enumerate().for_each(|(i, launch)| by_code.entry(&launch.code).or_default().push(i));
-    let mut groups: Vec<Group> = by_code
+    let mut groups: Vec<LaunchGroup> = by_code
         .into_iter()
         .map(|(code, members)| {
-            let all: Vec<f64> = (0..MEASURES).map(|which| sum(launches, &members, which)).collect();
-            let mut strata = split(launches, members, &all, least);
+            let all: Vec<f64> = (0..MEASURE_COUNT).map(|which| sum(launches, &members, which)).collect();
+            let mut strata = split_stratum(launches, members, &all, least);
             strata.sort_by_key(|stratum| stratum.launches[0]);
-            Group { name: code.name.clone(), strata }
+            LaunchGroup { name: code.name.clone(), strata }
         })
         .collect();
     groups.sort_by_key(|group| group.strata[0].launches[0]);
@@ -47,12 +47,12 @@ pub(super) fn groups(launches: &[Launch], least: usize) -> Vec<Group> {
 }
 
 /// Number of measures of a launch's work.
-const MEASURES: usize = 3 + OpClass::COUNT;
+const MEASURE_COUNT: usize = 3 + OpClass::COUNT;
 /// Minimum share of a group's instructions for a class to be a measure.
 const MIN_CLASS_SHARE: f64 = 0.01;
 
 /// Returns a measure of a launch's work: warp instructions, sectors, CTAs, or instructions of a class.
-fn measure(launch: &Launch, which: usize) -> f64 {
+fn measure(launch: &SampledLaunch, which: usize) -> f64 {
     match which {
         0 => launch.warp_instructions as f64,
         1 => launch.sectors,
@@ -61,31 +61,32 @@ fn measure(launch: &Launch, which: usize) -> f64 {
     }
 }
 
-fn sum(launches: &[Launch], members: &[usize], which: usize) -> f64 {
+fn sum(launches: &[SampledLaunch], members: &[usize], which: usize) -> f64 {
     members.iter().map(|member| measure(&launches[*member], which)).sum()
 }
 
 /// Returns true if a measure is relevant for the work of these launches.
-fn is_relevant(launches: &[Launch], members: &[usize], which: usize) -> bool {
+fn is_relevant(launches: &[SampledLaunch], members: &[usize], which: usize) -> bool {
     which < 3 || sum(launches, members, which) >= MIN_CLASS_SHARE * sum(launches, members, 0)
 }
 
 /// Splits launches into strata while some measure varies too much, at the value of the measure that leaves the least variation; `all` is
 /// each measure's sum over the group.
-fn split(launches: &[Launch], members: Vec<usize>, all: &[f64], least: usize) -> Vec<Stratum> {
+fn split_stratum(launches: &[SampledLaunch], members: Vec<usize>, all: &[f64], least: usize) -> Vec<Stratum> {
     let whole = |mut members: Vec<usize>| {
         members.sort_unstable();
         vec![Stratum { launches: members }]
     };
     let value = |member: usize, which: usize| measure(&launches[member], which);
-    let worst = (0..MEASURES)
+    let worst = (0..MEASURE_COUNT)
         .filter(|which| is_relevant(launches, &members, *which))
         .map(|which| {
             let values: Vec<f64> = members.iter().map(|&member| value(member, which)).collect();
             // The variation is relative to the allowed variation.
             (
                 which,
-                (variation(values.iter().copied()) / MAX_VARIATION).max(outlier_sum(values) / (MAX_OUTLIER_SHARE * all[which]).max(1.0)),
+                (coefficient_of_variation(values.iter().copied()) / MAX_VARIATION)
+                    .max(outlier_sum(values) / (MAX_OUTLIER_SHARE * all[which]).max(1.0)),
             )
         })
         .reduce(|worst, next| if next.1 > worst.1 { next } else { worst });
@@ -97,13 +98,13 @@ fn split(launches: &[Launch], members: Vec<usize>, all: &[f64], least: usize) ->
     let logs: Vec<f64> = sorted.iter().map(|&member| value(member, which).max(1.0).ln()).collect();
     let Some(at) = best_cut(&logs, least.max(1)) else { return whole(sorted) };
     let upper = sorted.split_off(at);
-    let mut strata = split(launches, sorted, all, least);
-    strata.extend(split(launches, upper, all, least));
+    let mut strata = split_stratum(launches, sorted, all, least);
+    strata.extend(split_stratum(launches, upper, all, least));
     strata
 }
 
 /// Returns the coefficient of variation; 0 if the mean is 0.
-fn variation(values: impl Iterator<Item = f64> + Clone) -> f64 {
+fn coefficient_of_variation(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let count = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / count;
     let variance = values.map(|value| (value - mean).powi(2)).sum::<f64>() / count;
@@ -142,7 +143,7 @@ pub(super) mod tests {
     use warpshard_base::KernelIndex;
     use warpshard_workload::{Kernel, KernelInfo, Workload};
 
-    pub(crate) fn launch(index: usize, name: &str, warp_instructions: u64) -> Launch {
+    pub(crate) fn launch(index: usize, name: &str, warp_instructions: u64) -> SampledLaunch {
         let source = warpshard_model::builtin("vecadd", 1, &[("n".into(), "1024".into())]).unwrap();
         let info = KernelInfo { name: name.into(), ..source.kernels[0].info.clone() };
         let kernel = Kernel { info, source: source.kernels[0].source.clone() };
@@ -156,7 +157,7 @@ pub(super) mod tests {
     #[test]
     fn launches_of_one_code_are_split_by_their_work_and_never_between_equals() {
         let works = [10, 10, 10, 10, 1000, 1000, 1000, 1000, 1010];
-        let launches: Vec<Launch> = works.iter().enumerate().map(|(i, work)| launch(i, "a", *work)).collect();
+        let launches: Vec<SampledLaunch> = works.iter().enumerate().map(|(i, work)| launch(i, "a", *work)).collect();
         let groups = groups(&launches, 2);
         let strata: Vec<&[usize]> = groups[0].strata.iter().map(|stratum| &*stratum.launches).collect();
         assert_eq!((groups.len(), strata), (1, vec![&[0, 1, 2, 3][..], &[4, 5, 6, 7, 8]]));
@@ -167,7 +168,7 @@ pub(super) mod tests {
         // A tenth of the launches has a third less work than the others: a coefficient of variation of 0.1.
         let strata = |others: u64| {
             let work = |i| if i < 10 { others } else { 900 };
-            let launches: Vec<Launch> = (0..100).map(|i| launch(i, "a", work(i))).collect();
+            let launches: Vec<SampledLaunch> = (0..100).map(|i| launch(i, "a", work(i))).collect();
             groups(&launches, 4)[0].strata.len()
         };
         assert_eq!([strata(600), strata(800), strata(50)], [2, 1, 1]);
@@ -176,7 +177,7 @@ pub(super) mod tests {
     #[test]
     fn launches_with_another_mix_are_split_off_unless_the_class_is_rare() {
         let strata = |loads: f64| {
-            let mut launches: Vec<Launch> = (0..8).map(|i| launch(i, "a", 1000)).collect();
+            let mut launches: Vec<SampledLaunch> = (0..8).map(|i| launch(i, "a", 1000)).collect();
             launches[..4].iter_mut().for_each(|launch| launch.classes[OpClass::Load as usize] = loads);
             groups(&launches, 2)[0].strata.len()
         };
@@ -185,7 +186,7 @@ pub(super) mod tests {
 
     #[test]
     fn other_code_is_another_group_even_with_similar_work() {
-        let launches: Vec<Launch> = (0..6).map(|i| launch(i, if i % 2 == 0 { "b" } else { "a" }, 100)).collect();
+        let launches: Vec<SampledLaunch> = (0..6).map(|i| launch(i, if i % 2 == 0 { "b" } else { "a" }, 100)).collect();
         let groups = groups(&launches, 1);
         let members: Vec<(String, Vec<usize>)> =
             groups.iter().map(|group| (group.name.clone(), group.strata[0].launches.clone())).collect();
@@ -194,7 +195,7 @@ pub(super) mod tests {
 
     #[test]
     fn small_groups_stay_whole() {
-        let launches: Vec<Launch> = [1, 100, 10_000].iter().enumerate().map(|(i, work)| launch(i, "a", *work)).collect();
+        let launches: Vec<SampledLaunch> = [1, 100, 10_000].iter().enumerate().map(|(i, work)| launch(i, "a", *work)).collect();
         assert_eq!(groups(&launches, 2)[0].strata.len(), 1);
     }
 

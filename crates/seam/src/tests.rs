@@ -6,7 +6,7 @@ use warpshard_state::{Reader, State as _, Writer};
 use super::*;
 
 /// Returns a ring of routers with one terminal each; packets travel towards larger numbers.
-fn ring(count: u16, around: bool) -> Result<Wiring, WiringError> {
+fn ring_wiring(count: u16, around: bool) -> Result<Wiring, WiringError> {
     let terminal_ports = (0..count).map(|router| RouterPort { router, port: 2 }).collect();
     let link = |router| (RouterPort { router, port: 0 }, RouterPort { router: (router + 1) % count, port: 1 });
     let links: Vec<RouterLink> = (0..count).map(link).collect();
@@ -20,8 +20,8 @@ fn ring(count: u16, around: bool) -> Result<Wiring, WiringError> {
 
 #[test]
 fn a_ring_with_a_cyclic_dependency_is_rejected_with_its_routers() {
-    assert_eq!(ring(4, true), Err(WiringError::Cycle { name: "ring".into(), routers: vec![0, 1, 2, 3] }));
-    let line = ring(4, false).unwrap();
+    assert_eq!(ring_wiring(4, true), Err(WiringError::Cycle { name: "ring".into(), routers: vec![0, 1, 2, 3] }));
+    let line = ring_wiring(4, false).unwrap();
     assert_eq!((line.routers_between(0, 3), line.routers_between(3, 0), line.routers_between(2, 2)), (4, 4, 1));
 }
 
@@ -56,13 +56,13 @@ fn a_signature_encodes_instruction_and_warp() {
 
 /// A warp order that picks the lowest slot and counts the picks.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Least {
+struct LowestSlot {
     #[state(fixed)]
     name: &'static str,
     picks: u64,
 }
 
-impl WarpOrder for Least {
+impl WarpOrder for LowestSlot {
     fn name(&self) -> &str {
         self.name
     }
@@ -75,10 +75,10 @@ impl WarpOrder for Least {
 
 #[test]
 fn the_state_of_a_policy_is_loaded_only_into_the_same_policy() {
-    let own = UserPolicies::default().with_warp_order(|site| Least { name: "least", picks: u64::from(site.sm) });
+    let own = UserPolicies::default().with_warp_order(|site| LowestSlot { name: "least", picks: u64::from(site.sm) });
     let maker = own.warp_order.as_ref().unwrap();
     assert_eq!(own, own.clone());
-    let (mut saved, mut fresh) = (maker.make(&WarpSite::new(7, 0)), maker.make(&WarpSite::new(1, 0)));
+    let (mut saved, mut fresh) = (maker.create(&WarpSite::new(7, 0)), maker.create(&WarpSite::new(1, 0)));
     let warps = Warps { age: &[], distance: &[], cta: &[], kernels: &[] };
     assert_eq!(saved.0.pick(0b1100, &warps), 2);
     let bytes = |policy: &BoxedWarpOrder| {
@@ -88,16 +88,16 @@ fn the_state_of_a_policy_is_loaded_only_into_the_same_policy() {
     };
     fresh.load(&mut Reader::new(&bytes(&saved))).unwrap();
     assert_eq!(bytes(&fresh), bytes(&saved.clone()));
-    let mut other = BoxedWarpOrder(Box::new(Least { name: "other", picks: 0 }));
+    let mut other = BoxedWarpOrder(Box::new(LowestSlot { name: "other", picks: 0 }));
     let problem = other.load(&mut Reader::new(&bytes(&saved))).unwrap_err();
     assert!(problem.to_string().contains("`least`, but this run uses `other`"), "{problem}");
 }
 
 /// An address hash that adds the higher bits to the slice.
 #[derive(Debug)]
-struct Added;
+struct AddingHash;
 
-impl AddressHash for Added {
+impl AddressHash for AddingHash {
     fn name(&self) -> &str {
         "added"
     }
@@ -109,9 +109,9 @@ impl AddressHash for Added {
 
 /// An address hash that folds the slices of every second stretch into half of them.
 #[derive(Debug)]
-struct Folded;
+struct FoldingHash;
 
-impl AddressHash for Folded {
+impl AddressHash for FoldingHash {
     fn name(&self) -> &str {
         "folded"
     }
@@ -123,9 +123,9 @@ impl AddressHash for Folded {
 
 #[test]
 fn a_hash_that_merges_two_slices_is_detected() {
-    assert_eq!([6, 32, 96].map(|slices| Added.breaks_at(slices)), [None; 3]);
-    assert_eq!(Folded.breaks_at(32), Some(1));
+    assert_eq!([6, 32, 96].map(|slices| AddingHash.breaks_at(slices)), [None; 3]);
+    assert_eq!(FoldingHash.breaks_at(32), Some(1));
     // A stride over all slices reaches a single slice by the plain bits, and every slice with the higher bits.
-    let reached: std::collections::BTreeSet<u64> = (0..32).map(|above| Added.slice(0, above, 32)).collect();
+    let reached: std::collections::BTreeSet<u64> = (0..32).map(|above| AddingHash.slice(0, above, 32)).collect();
     assert_eq!(reached.len(), 32);
 }

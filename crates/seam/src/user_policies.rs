@@ -14,7 +14,7 @@ pub struct PolicyMaker<S, T>(Arc<dyn Fn(&S) -> T + Send + Sync>);
 
 impl<S, T> PolicyMaker<S, T> {
     /// Makes the policy for `site`.
-    pub fn make(&self, site: &S) -> T {
+    pub fn create(&self, site: &S) -> T {
         (self.0)(site)
     }
 }

@@ -30,7 +30,7 @@ fn has_word(attributes: &[Attribute], word: &str, known: &[&str]) -> syn::Result
     Ok(found)
 }
 
-const OF_TYPES: &[&str] = &["fixed", "checked"];
+const TYPE_MARKS: &[&str] = &["fixed", "checked"];
 
 /// A field of a struct or variant: its name in a pattern, the variable that holds it, and its mark `fixed`.
 struct FieldBinding {
@@ -39,7 +39,7 @@ struct FieldBinding {
     fixed: bool,
 }
 
-fn parts(fields: &Fields) -> syn::Result<Vec<FieldBinding>> {
+fn field_bindings(fields: &Fields) -> syn::Result<Vec<FieldBinding>> {
     let part = |(number, field): (usize, &syn::Field)| {
         let variable = format_ident!("field_{number}", span = Span::call_site().located_at(field.ty.span()));
         let pattern = match &field.ident {
@@ -84,8 +84,8 @@ fn loading(parts: &[FieldBinding]) -> Tokens {
 }
 
 fn implementation(mut input: DeriveInput) -> syn::Result<Tokens> {
-    let all_fixed = has_word(&input.attrs, "fixed", OF_TYPES)?;
-    let checked = has_word(&input.attrs, "checked", OF_TYPES)?;
+    let all_fixed = has_word(&input.attrs, "fixed", TYPE_MARKS)?;
+    let checked = has_word(&input.attrs, "checked", TYPE_MARKS)?;
     for parameter in &mut input.generics.params {
         if let GenericParam::Type(parameter) = parameter
             && !all_fixed
@@ -102,7 +102,7 @@ fn implementation(mut input: DeriveInput) -> syn::Result<Tokens> {
             quote!(let _ = from; Err(::warpshard_state::StateError::missing_part::<Self>())),
         ),
         Data::Struct(data) => {
-            let parts = parts(&data.fields)?;
+            let parts = field_bindings(&data.fields)?;
             let (here, save, load, read) =
                 (pattern(&quote!(Self), &parts), saving(&parts), loading(&parts), reading(&quote!(Self), &parts));
             (quote!(let #here = self; let _ = &to; #save), quote!(let #here = self; let _ = &from; #load), quote!(let _ = &from; #read))
@@ -110,7 +110,7 @@ fn implementation(mut input: DeriveInput) -> syn::Result<Tokens> {
         Data::Enum(data) => {
             let (mut saves, mut loads, mut reads) = (Vec::new(), Vec::new(), Vec::new());
             for (tag, variant) in (0_u16..).zip(&data.variants) {
-                let (ident, parts) = (&variant.ident, parts(&variant.fields)?);
+                let (ident, parts) = (&variant.ident, field_bindings(&variant.fields)?);
                 let path = quote!(Self::#ident);
                 let (here, save, load, read) = (pattern(&path, &parts), saving(&parts), loading(&parts), reading(&path, &parts));
                 saves.push(quote!(#here => { to.tag(#tag); #save }));

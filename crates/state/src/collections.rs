@@ -130,7 +130,7 @@ impl<T: State> State for Slots<T> {
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
         let length = from.length(min_bytes::<T>())?;
         if length != self.count() {
-            *self = slots(length, from)?;
+            *self = read_slots(length, from)?;
             return Ok(());
         }
         (0..length as u32).try_for_each(|place| self.get_mut(place).load(from))
@@ -138,11 +138,11 @@ impl<T: State> State for Slots<T> {
 
     fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
         let length = from.length(min_bytes::<T>())?;
-        slots(length, from)
+        read_slots(length, from)
     }
 }
 
-fn slots<T: State>(length: usize, from: &mut Reader<'_>) -> Result<Slots<T>, StateError> {
+fn read_slots<T: State>(length: usize, from: &mut Reader<'_>) -> Result<Slots<T>, StateError> {
     let list = (0..length).map(|_| T::read(from)).collect::<Result<Vec<_>, _>>()?;
     Slots::of(list.into()).ok_or_else(|| StateError::new(format!("{length} places are no power of two")))
 }

@@ -67,14 +67,14 @@ saved_as! {
     char as u32: |value| u32::from(*value), |value| char::from_u32(value).ok_or_else(|| StateError::new(format!("{value:#x} is no character")));
     String as Vec<u8>: |value| value.as_bytes().to_vec(), |value| String::from_utf8(value).map_err(|_| StateError::new("a text is not UTF-8"));
     &'static str as Vec<u8>: |value| value.as_bytes().to_vec(), |value| {
-        String::from_utf8(value).map(interned).map_err(|_| StateError::new("a text is not UTF-8"))
+        String::from_utf8(value).map(intern).map_err(|_| StateError::new("a text is not UTF-8"))
     };
 }
 
 /// Returns the text with static lifetime; for names, of which there are few.
-fn interned(text: String) -> &'static str {
-    static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+fn intern(text: String) -> &'static str {
+    static INTERNED_TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut known = INTERNED_TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = known.get(text.as_str()) {
         return known;
     }

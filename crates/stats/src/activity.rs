@@ -2,7 +2,7 @@
 
 /// The selection of recorded units and events.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recording {
+pub struct RecordingSelection {
     /// SMs whose warps are recorded; CTAs are recorded for all SMs.
     pub sms: Vec<u16>,
     /// Memory partitions whose DRAM banks are recorded.
@@ -28,11 +28,11 @@ pub struct SmActivity {
     /// Number of the SM.
     pub sm: u16,
     /// CTAs in the order in which they left, followed by the CTAs that are resident at the end of the run.
-    pub ctas: Log<CtaSpan>,
+    pub ctas: EventLog<CtaSpan>,
     /// Changes of the warps' states, by cycle.
-    pub warps: Log<WarpChange>,
+    pub warps: EventLog<WarpChange>,
     /// Bulk copies, shared-memory barriers and warp-group matrix products, on cores with control words.
-    pub async_events: Log<AsyncEvent>,
+    pub async_events: EventLog<AsyncEvent>,
 }
 
 /// Residency of a CTA on an SM.
@@ -351,7 +351,7 @@ pub struct ChannelActivity {
     /// Duration of a single-bank refresh in command clocks; 0 without such refreshes.
     pub refresh_bank: u32,
     /// Commands, by cycle.
-    pub commands: Log<BankCommand>,
+    pub commands: EventLog<BankCommand>,
 }
 
 /// A command of a DRAM channel.
@@ -394,7 +394,7 @@ pub enum BankEvent {
 
 /// A bounded event log: the first events from a given cycle on.
 #[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
-pub struct Log<T> {
+pub struct EventLog<T> {
     /// The recorded events.
     pub events: Vec<T>,
     /// Number of events beyond the bound, which are not recorded.
@@ -403,13 +403,13 @@ pub struct Log<T> {
     most: usize,
 }
 
-impl<T> Default for Log<T> {
+impl<T> Default for EventLog<T> {
     fn default() -> Self {
         Self::new(0, usize::MAX)
     }
 }
 
-impl<T> Log<T> {
+impl<T> EventLog<T> {
     /// Creates an empty log for at most `most` events from cycle `from` of the unit's clock on.
     pub fn new(from: u64, most: usize) -> Self {
         Self { events: Vec::new(), left_out: 0, from, most }
@@ -435,8 +435,8 @@ impl<T> Log<T> {
     }
 
     /// Returns the log with every event converted by `change`.
-    pub fn map<U>(self, change: impl FnMut(T) -> U) -> Log<U> {
-        Log { events: self.events.into_iter().map(change).collect(), left_out: self.left_out, from: self.from, most: self.most }
+    pub fn map<U>(self, change: impl FnMut(T) -> U) -> EventLog<U> {
+        EventLog { events: self.events.into_iter().map(change).collect(), left_out: self.left_out, from: self.from, most: self.most }
     }
 }
 
@@ -446,7 +446,7 @@ mod tests {
 
     #[test]
     fn a_log_keeps_the_first_events_of_its_time_and_counts_the_others() {
-        let mut log = Log::new(10, 2);
+        let mut log = EventLog::new(10, 2);
         (8..14).for_each(|at| log.push(at, at));
         assert_eq!((log.events.as_slice(), log.left_out), (&[10, 11][..], 2));
         assert_eq!(log.map(|at| at * 2).events, [20, 22]);

@@ -13,7 +13,7 @@ pub struct CounterInfo {
 
 /// A counter with its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Counted {
+pub struct CounterValue {
     /// Name, unit and description of the counter.
     pub info: &'static CounterInfo,
     /// Value of the counter.
@@ -97,7 +97,7 @@ mod tests {
 
     counters! {
         /// A test struct of two counters.
-        struct Pair {
+        struct TestCounters {
             hits: "accesses", "Accesses that hit.";
             misses: "accesses", "Accesses that missed.";
         }
@@ -105,10 +105,10 @@ mod tests {
 
     #[test]
     fn counters_add_subtract_and_are_visited() {
-        let mut a = Pair { hits: 3, misses: 1 };
+        let mut a = TestCounters { hits: 3, misses: 1 };
         let before = a.clone();
-        a.add(&Pair { hits: 2, misses: 5 });
-        assert_eq!(a.since(&before), Pair { hits: 2, misses: 5 });
+        a.add(&TestCounters { hits: 2, misses: 5 });
+        assert_eq!(a.since(&before), TestCounters { hits: 2, misses: 5 });
         let mut seen = Vec::new();
         a.visit(&mut |info, value| seen.push((info.name, value)));
         assert_eq!(seen, [("hits", 5), ("misses", 6)]);

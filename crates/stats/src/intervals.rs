@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use warpshard_state::{Reader, State, StateError, Writer};
 
-use super::numbers::{MOST_NUMBER_BYTES, put, take};
-use super::{Counted, CounterInfo};
+use super::numbers::{MAX_NUMBER_BYTES, append_number, decode_number};
+use super::{CounterInfo, CounterValue};
 
 /// Rows of a compressed block.
 const BLOCK_ROWS: usize = 512;
 /// Compression level of zstd; higher levels take longer and gain little.
-const LEVEL: i32 = 1;
+const ZSTD_LEVEL: i32 = 1;
 /// A column: a kind of component and a counter, which is summed over all components of the kind.
 pub type IntervalColumn = (&'static str, &'static CounterInfo);
 
@@ -23,7 +23,7 @@ pub struct IntervalRow {
     /// Core cycle at which the interval ended.
     pub cycle: u64,
     /// The columns, which are the same in every row: a kind of component, and a counter summed over all components of the kind.
-    pub counters: Vec<(&'static str, Counted)>,
+    pub counters: Vec<(&'static str, CounterValue)>,
 }
 
 /// The interval series of a run; empty if none was requested.
@@ -45,21 +45,21 @@ impl IntervalSeries {
     ///
     /// # Panics
     /// If the row and the first row differ in their number of columns.
-    pub fn push(&mut self, cycle: u64, counters: impl Iterator<Item = (&'static str, Counted)>) {
+    pub fn push(&mut self, cycle: u64, counters: impl Iterator<Item = (&'static str, CounterValue)>) {
         let before = self.last;
-        put(&mut self.open, cycle.wrapping_sub(before));
+        append_number(&mut self.open, cycle.wrapping_sub(before));
         if self.rows == 0 {
             let mut columns = Vec::new();
             for (kind, counted) in counters {
                 columns.push((kind, counted.info));
-                put(&mut self.open, counted.value);
+                append_number(&mut self.open, counted.value);
             }
             self.columns = columns.into();
         } else {
             let mut count = 0;
             for (_, counted) in counters {
                 count += 1;
-                put(&mut self.open, counted.value);
+                append_number(&mut self.open, counted.value);
             }
             assert_eq!(count, self.columns.len(), "interval rows differ in their columns at cycle {cycle}");
         }
@@ -101,7 +101,8 @@ impl IntervalSeries {
         let mut values = self.values();
         std::iter::from_fn(move || {
             let (cycle, values) = values.next_row()?;
-            let counters = self.columns.iter().zip(values).map(|((kind, info), value)| (*kind, Counted { info, value: *value })).collect();
+            let counters =
+                self.columns.iter().zip(values).map(|((kind, info), value)| (*kind, CounterValue { info, value: *value })).collect();
             Some(IntervalRow { cycle, counters })
         })
     }
@@ -179,16 +180,16 @@ impl IntervalValues<'_> {
             return None;
         }
         if self.row.is_multiple_of(BLOCK_ROWS) {
-            let most = BLOCK_ROWS * (self.values.len() + 1) * MOST_NUMBER_BYTES;
+            let most = BLOCK_ROWS * (self.values.len() + 1) * MAX_NUMBER_BYTES;
             self.block = match self.series.blocks.get(self.row / BLOCK_ROWS) {
                 Some(packed) => zstd::bulk::decompress(packed, most).ok()?,
                 None => self.series.open.clone(),
             };
             self.at = 0;
         }
-        self.cycle = self.cycle.wrapping_add(take(&self.block, &mut self.at)?);
+        self.cycle = self.cycle.wrapping_add(decode_number(&self.block, &mut self.at)?);
         for value in &mut self.values {
-            *value = take(&self.block, &mut self.at)?;
+            *value = decode_number(&self.block, &mut self.at)?;
         }
         self.row += 1;
         Some((self.cycle, &self.values))
@@ -196,20 +197,20 @@ impl IntervalValues<'_> {
 }
 
 fn pack(bytes: &[u8]) -> Vec<u8> {
-    zstd::bulk::compress(bytes, LEVEL).expect("memory takes every byte")
+    zstd::bulk::compress(bytes, ZSTD_LEVEL).expect("memory takes every byte")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    static HITS: CounterInfo = CounterInfo { name: "hits", unit: "accesses", help: "Hits." };
-    static READS: CounterInfo = CounterInfo { name: "reads", unit: "bursts", help: "Reads." };
+    static HITS_INFO: CounterInfo = CounterInfo { name: "hits", unit: "accesses", help: "Hits." };
+    static READS_INFO: CounterInfo = CounterInfo { name: "reads", unit: "bursts", help: "Reads." };
 
     fn row(i: u64) -> IntervalRow {
-        let value = |info, value| Counted { info, value };
+        let value = |info, value| CounterValue { info, value };
         let large = if i % 97 == 3 { u64::MAX - i } else { i % 13 };
-        IntervalRow { cycle: 1000 * (i + 1), counters: vec![("sm", value(&HITS, large)), ("dram", value(&READS, i << (i % 40)))] }
+        IntervalRow { cycle: 1000 * (i + 1), counters: vec![("sm", value(&HITS_INFO, large)), ("dram", value(&READS_INFO, i << (i % 40)))] }
     }
 
     fn series(rows: u64) -> IntervalSeries {
@@ -236,7 +237,7 @@ mod tests {
             series(saved).save(&mut to);
             let bytes = to.finish();
             let mut from = Reader::new(&bytes);
-            let mut read = IntervalSeries::read_with(vec![("sm", &HITS), ("dram", &READS)], &mut from).unwrap();
+            let mut read = IntervalSeries::read_with(vec![("sm", &HITS_INFO), ("dram", &READS_INFO)], &mut from).unwrap();
             from.finish().unwrap();
             (saved..1500).map(row).for_each(|row| read.push(row.cycle, row.counters.into_iter()));
             assert_eq!(read, series(1500), "{saved}");
@@ -248,8 +249,8 @@ mod tests {
         let mut to = Writer::default();
         series(700).save(&mut to);
         let bytes = to.finish();
-        let read = |bytes: &[u8]| IntervalSeries::read_with(vec![("sm", &HITS), ("dram", &READS)], &mut Reader::new(bytes));
-        let one = IntervalSeries::read_with(vec![("sm", &HITS)], &mut Reader::new(&bytes)).unwrap_err();
+        let read = |bytes: &[u8]| IntervalSeries::read_with(vec![("sm", &HITS_INFO), ("dram", &READS_INFO)], &mut Reader::new(bytes));
+        let one = IntervalSeries::read_with(vec![("sm", &HITS_INFO)], &mut Reader::new(&bytes)).unwrap_err();
         assert!(one.to_string().contains("2 counters, the machine 1"), "{one}");
         for at in 0..bytes.len() {
             let mut other = bytes.clone();

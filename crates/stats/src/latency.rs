@@ -2,26 +2,26 @@
 
 use hdrhistogram::Histogram;
 
-const EIGHTHS: u32 = 3;
-const BUCKETS: usize = 28 << EIGHTHS;
+const EIGHTH_BITS: u32 = 3;
+const BUCKETS: usize = 28 << EIGHTH_BITS;
 
 /// Counts of read latencies. Recording takes a few operations and no allocation.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard_state::State)]
-pub struct Latencies {
+pub struct LatencyCounts {
     buckets: Box<[u64]>,
 }
 
-impl Default for Latencies {
+impl Default for LatencyCounts {
     fn default() -> Self {
         Self { buckets: vec![0; BUCKETS].into() }
     }
 }
 
-impl Latencies {
+impl LatencyCounts {
     /// Records a latency.
     #[inline]
     pub fn record(&mut self, cycles: u64) {
-        self.buckets[bucket(cycles)] += 1;
+        self.buckets[bucket_of(cycles)] += 1;
     }
 
     /// Adds the counts of another channel.
@@ -35,28 +35,28 @@ impl Latencies {
     pub fn histogram(&self) -> Histogram<u64> {
         let mut histogram = Histogram::new_with_max(1 << 32, 3).unwrap_or_else(|e| panic!("the bounds of the histogram are wrong: {e}"));
         for (i, count) in self.buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
-            histogram.saturating_record_n(middle(i), *count);
+            histogram.saturating_record_n(bucket_middle(i), *count);
         }
         histogram
     }
 }
 
 #[inline]
-fn bucket(cycles: u64) -> usize {
-    if cycles < 2 << EIGHTHS {
+fn bucket_of(cycles: u64) -> usize {
+    if cycles < 2 << EIGHTH_BITS {
         return cycles as usize;
     }
-    let octave = cycles.ilog2() - EIGHTHS;
-    let within = (cycles >> octave) & ((1 << EIGHTHS) - 1);
-    (((octave + 1) << EIGHTHS) as usize + within as usize).min(BUCKETS - 1)
+    let octave = cycles.ilog2() - EIGHTH_BITS;
+    let within = (cycles >> octave) & ((1 << EIGHTH_BITS) - 1);
+    (((octave + 1) << EIGHTH_BITS) as usize + within as usize).min(BUCKETS - 1)
 }
 
-fn middle(bucket: usize) -> u64 {
-    let (octave, within) = (bucket as u32 >> EIGHTHS, (bucket & ((1 << EIGHTHS) - 1)) as u64);
+fn bucket_middle(bucket: usize) -> u64 {
+    let (octave, within) = (bucket as u32 >> EIGHTH_BITS, (bucket & ((1 << EIGHTH_BITS) - 1)) as u64);
     if octave < 2 {
         return bucket as u64;
     }
-    let first = (within + (1 << EIGHTHS)) << (octave - 1);
+    let first = (within + (1 << EIGHTH_BITS)) << (octave - 1);
     first + (1 << (octave - 1)) / 2
 }
 
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn a_latency_is_shown_within_a_sixteenth() {
         for cycles in [0, 1, 7, 8, 15, 16, 17, 100, 329, 1000, 65_535, 1 << 20] {
-            let mut latencies = Latencies::default();
+            let mut latencies = LatencyCounts::default();
             latencies.record(cycles);
             let shown = latencies.histogram().max();
             assert!(shown.abs_diff(cycles) <= cycles / 16 + cycles / 512, "{cycles} is shown as {shown}");
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn counts_add_up() {
-        let (mut a, mut b) = (Latencies::default(), Latencies::default());
+        let (mut a, mut b) = (LatencyCounts::default(), LatencyCounts::default());
         a.record(100);
         b.record(200);
         b.record(200);

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counted, CounterInfo, numbers};
+use super::{CounterInfo, CounterValue, numbers};
 
 /// A compactly encoded list of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Values(Box<[u8]>);
+pub struct EncodedValues(Box<[u8]>);
 
-impl Values {
+impl EncodedValues {
     /// Returns the numbers in their order, without zeros at the end.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         numbers::unpack(&self.0).map(Option::unwrap_or_default)
@@ -28,7 +28,7 @@ impl Values {
     }
 }
 
-impl FromIterator<u64> for Values {
+impl FromIterator<u64> for EncodedValues {
     fn from_iter<I: IntoIterator<Item = u64>>(numbers: I) -> Self {
         Self(numbers::pack(numbers))
     }
@@ -39,19 +39,19 @@ impl FromIterator<u64> for Values {
 pub struct LaunchCounters {
     /// Descriptions of the counters, shared by all launches of a run.
     infos: Arc<[&'static CounterInfo]>,
-    values: Values,
+    values: EncodedValues,
 }
 
 impl LaunchCounters {
     /// Combines counters with their values.
-    pub fn new(infos: &Arc<[&'static CounterInfo]>, values: Values) -> Self {
+    pub fn new(infos: &Arc<[&'static CounterInfo]>, values: EncodedValues) -> Self {
         Self { infos: Arc::clone(infos), values }
     }
 
     /// Returns all counters in their order.
-    pub fn iter(&self) -> impl Iterator<Item = Counted> {
+    pub fn iter(&self) -> impl Iterator<Item = CounterValue> {
         let values = self.values.iter().chain(std::iter::repeat(0));
-        self.infos.iter().zip(values).map(|(info, value)| Counted { info, value })
+        self.infos.iter().zip(values).map(|(info, value)| CounterValue { info, value })
     }
 
     /// Returns the same counters with values converted by `value`.
@@ -75,8 +75,8 @@ impl LaunchCounters {
     }
 }
 
-impl FromIterator<Counted> for LaunchCounters {
-    fn from_iter<I: IntoIterator<Item = Counted>>(counters: I) -> Self {
+impl FromIterator<CounterValue> for LaunchCounters {
+    fn from_iter<I: IntoIterator<Item = CounterValue>>(counters: I) -> Self {
         let mut infos = Vec::new();
         let values = counters.into_iter().map(|counted| {
             infos.push(counted.info);
@@ -95,11 +95,11 @@ mod tests {
     fn counters_are_read_back_with_their_zeros() {
         static INFO: CounterInfo = CounterInfo { name: "hits", unit: "accesses", help: "Hits." };
         for values in [vec![], vec![0, 0], vec![3, 0, 0, u64::MAX, 0]] {
-            let counters: LaunchCounters = values.iter().map(|&value| Counted { info: &INFO, value }).collect();
+            let counters: LaunchCounters = values.iter().map(|&value| CounterValue { info: &INFO, value }).collect();
             assert_eq!(counters.iter().map(|counted| counted.value).collect::<Vec<_>>(), values);
         }
         let sum = |one: &[u64], two: &[u64]| {
-            let values = |list: &[u64]| list.iter().copied().collect::<Values>();
+            let values = |list: &[u64]| list.iter().copied().collect::<EncodedValues>();
             values(one).plus(&values(two)).iter().collect::<Vec<_>>()
         };
         assert_eq!(sum(&[1, 0, 3], &[0, 0, 1, 5]), [1, 0, 4, 5]);

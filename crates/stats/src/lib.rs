@@ -14,15 +14,15 @@ mod per_kernel;
 mod relaxed;
 mod sampled;
 
-pub use counters::{Counted, CounterInfo, CounterVisitor, Counters};
+pub use counters::{CounterInfo, CounterValue, CounterVisitor, Counters};
 pub use intervals::{IntervalColumn, IntervalRow, IntervalSeries, IntervalValues};
-pub use latency::Latencies;
+pub use latency::LatencyCounts;
 pub use launch::Launch;
-pub use launch_counters::{LaunchCounters, Values};
+pub use launch_counters::{EncodedValues, LaunchCounters};
 pub use outcome::{
     ApplicationStats, ComponentStats, EndedBy, GpuStats, HostFacts, KernelStats, Outcome, RankFacts, StandaloneResult, SystemStats,
     TimelineEntry, WorkerFacts,
 };
 pub use per_kernel::{PerKernel, Tally};
-pub use relaxed::{LATENESS_CLASSES, LateMessages, Relaxed};
-pub use sampled::{Basis, Estimate, Sampled, SampledStratum};
+pub use relaxed::{LATENESS_CLASSES, LateMessages, RelaxedDeviations};
+pub use sampled::{Estimate, ResultBasis, SampledStratum, SamplingData};

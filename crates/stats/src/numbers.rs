@@ -1,10 +1,10 @@
 //! A variable-length encoding of numbers; small numbers take few bytes.
 
 /// Maximum number of bytes of an encoded number.
-pub(super) const MOST_NUMBER_BYTES: usize = 10;
+pub(super) const MAX_NUMBER_BYTES: usize = 10;
 
 /// Appends a number in groups of seven bits per byte.
-pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
+pub(super) fn append_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -13,9 +13,9 @@ pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Decodes a number; `None` at the end of the data.
-pub(super) fn take(bytes: &[u8], at: &mut usize) -> Option<u64> {
+pub(super) fn decode_number(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let mut number = 0;
-    for place in 0..MOST_NUMBER_BYTES {
+    for place in 0..MAX_NUMBER_BYTES {
         let byte = *bytes.get(*at)?;
         *at += 1;
         number |= u64::from(byte & 0x7f) << (7 * place);
@@ -36,10 +36,10 @@ pub(super) fn pack(numbers: impl IntoIterator<Item = u64>) -> Box<[u8]> {
         }
         if zeros > 0 {
             bytes.push(0);
-            put(&mut bytes, zeros - 1);
+            append_number(&mut bytes, zeros - 1);
             zeros = 0;
         }
-        put(&mut bytes, number);
+        append_number(&mut bytes, number);
     }
     bytes.into()
 }
@@ -55,8 +55,8 @@ pub(super) fn unpack(bytes: &[u8]) -> impl Iterator<Item = Option<u64>> {
         if at == bytes.len() {
             return None;
         }
-        match take(bytes, &mut at) {
-            Some(0) => Some(take(bytes, &mut at).map(|more| {
+        match decode_number(bytes, &mut at) {
+            Some(0) => Some(decode_number(bytes, &mut at).map(|more| {
                 zeros = more;
                 0
             })),

@@ -2,7 +2,7 @@
 
 use warpshard_base::{AppId, KernelIndex, StreamId};
 
-use super::{Counted, CounterInfo, CounterVisitor, IntervalSeries, Latencies, LaunchCounters, Relaxed, Sampled};
+use super::{CounterInfo, CounterValue, CounterVisitor, IntervalSeries, LatencyCounts, LaunchCounters, RelaxedDeviations, SamplingData};
 
 /// The reason for the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct ComponentStats {
     /// Number of the component within its kind.
     pub id: u32,
     /// Counters of the component.
-    pub counters: Vec<Counted>,
+    pub counters: Vec<CounterValue>,
 }
 
 /// Collects components with all their counters, in the order of the visit.
@@ -40,7 +40,7 @@ impl CounterVisitor for Vec<ComponentStats> {
 
     fn counter(&mut self, info: &'static CounterInfo, value: u64) {
         let Some(component) = self.last_mut() else { panic!("the counter `{}` belongs to no component", info.name) };
-        component.counters.push(Counted { info, value });
+        component.counters.push(CounterValue { info, value });
     }
 }
 
@@ -143,7 +143,7 @@ pub struct GpuStats {
     /// Core cycle in which the last of these launches ended.
     pub ended: Option<u64>,
     /// Counters of the GPU's components, summed by kind.
-    pub totals: Vec<(&'static str, Vec<Counted>)>,
+    pub totals: Vec<(&'static str, Vec<CounterValue>)>,
 }
 
 /// All simulated results. They contain no host data, so that equal inputs give equal outcomes.
@@ -163,7 +163,7 @@ pub struct Outcome {
     pub components: Vec<ComponentStats>,
     /// Read latencies of the DRAM channels in their order, in DRAM cycles from the time at which the request leaves the slice to the last
     /// data; empty for channels without a command-level controller.
-    pub dram_read_latencies: Vec<Latencies>,
+    pub dram_read_latencies: Vec<LatencyCounts>,
     /// Applications of the active CPU cores, core by core.
     pub cpu_applications: Vec<String>,
     /// Interval series; empty if none was requested.
@@ -171,9 +171,9 @@ pub struct Outcome {
     /// Decisions of controllers.
     pub timeline: Vec<TimelineEntry>,
     /// Deviations that make the results approximate; `None` for an exact run.
-    pub relaxed: Option<Relaxed>,
+    pub relaxed: Option<RelaxedDeviations>,
     /// Sampling data that make the results estimates; `None` for a run that was simulated completely.
-    pub sampled: Option<Sampled>,
+    pub sampled: Option<SamplingData>,
     /// Statistics of the GPUs and links; `None` for a single GPU.
     pub system: Option<SystemStats>,
     /// Notes to the user, each with the number of times it applied.

@@ -31,27 +31,27 @@ where
 }
 
 /// Maximum number of launches whose counters are kept uncompressed; a GPU runs fewer launches at the same time.
-const WARM: usize = 128;
+const MAX_UNCOMPRESSED_LAUNCHES: usize = 128;
 
 /// A unit's counters for each kernel launch; all counters of a launch are zero until the unit counts something for it.
 #[derive(Clone, Debug)]
 pub struct PerKernel<T> {
-    /// Counters of at most [`WARM`] launches, preceded by an entry that stays zero.
+    /// Counters of at most [`MAX_UNCOMPRESSED_LAUNCHES`] launches, preceded by an entry that stays zero.
     values: Vec<T>,
     /// The launch of the last count, and the index of its counters. The next count is mostly for the same launch.
     last: (u32, u16),
     /// Data that is read only when the launch changes.
-    cold: Box<Cold<T>>,
+    cold: Box<ColdCounters<T>>,
 }
 
 #[derive(Clone, Debug)]
-struct Cold<T> {
+struct ColdCounters<T> {
     kernels: usize,
     /// Indices into [`PerKernel::values`], by launch.
     slots: FxHashMap<u32, u16>,
-    /// The launch of each entry of [`PerKernel::values`]; [`NONE`] for the first entry.
+    /// The launch of each entry of [`PerKernel::values`]; [`NO_LAUNCH`] for the first entry.
     owners: Vec<u32>,
-    /// The entry that the next launch reuses when all [`WARM`] entries are in use.
+    /// The entry that the next launch reuses when all [`MAX_UNCOMPRESSED_LAUNCHES`] entries are in use.
     next: u16,
     /// Encoded counters of the other launches.
     packed: BTreeMap<u32, Box<[u8]>>,
@@ -60,14 +60,14 @@ struct Cold<T> {
 }
 
 /// Marks an entry without a launch.
-const NONE: u32 = u32::MAX;
+const NO_LAUNCH: u32 = u32::MAX;
 
 impl<T: Tally> PerKernel<T> {
     /// Creates zero counters for `kernels` launches.
     pub fn new(kernels: usize) -> Self {
         let (slots, packed) = (FxHashMap::default(), BTreeMap::new());
-        let cold = Cold { kernels, slots, owners: vec![NONE], next: 1, packed, packed_sum: T::default() };
-        Self { values: vec![T::default()], last: (NONE, 0), cold: Box::new(cold) }
+        let cold = ColdCounters { kernels, slots, owners: vec![NO_LAUNCH], next: 1, packed, packed_sum: T::default() };
+        Self { values: vec![T::default()], last: (NO_LAUNCH, 0), cold: Box::new(cold) }
     }
 
     /// Returns the number of launches.
@@ -148,21 +148,21 @@ impl<T: Tally> PerKernel<T> {
     fn load_uncompressed(&mut self, kernel: u32) -> u16 {
         let mut value = T::default();
         if let Some(mut known) = self.cold.packed.remove(&kernel).and_then(|bytes| unpack::<T>(&bytes)) {
-            combine(&mut self.cold.packed_sum, &mut known, u64::wrapping_sub);
+            combine_counts(&mut self.cold.packed_sum, &mut known, u64::wrapping_sub);
             value = known;
         }
-        let slot = if self.values.len() <= WARM {
+        let slot = if self.values.len() <= MAX_UNCOMPRESSED_LAUNCHES {
             self.values.push(value);
             self.cold.owners.push(kernel);
             self.values.len() as u16 - 1
         } else {
             let slot = self.cold.next;
-            self.cold.next = if usize::from(slot) == WARM { 1 } else { slot + 1 };
+            self.cold.next = if usize::from(slot) == MAX_UNCOMPRESSED_LAUNCHES { 1 } else { slot + 1 };
             let mut old = std::mem::replace(&mut self.values[usize::from(slot)], value);
             let owner = std::mem::replace(&mut self.cold.owners[usize::from(slot)], kernel);
-            combine(&mut self.cold.packed_sum, &mut old, u64::wrapping_add);
+            combine_counts(&mut self.cold.packed_sum, &mut old, u64::wrapping_add);
             self.cold.slots.remove(&owner);
-            self.cold.packed.insert(owner, numbers::pack(list(&mut old)));
+            self.cold.packed.insert(owner, numbers::pack(counts_of(&mut old)));
             slot
         };
         self.cold.slots.insert(kernel, slot);
@@ -171,12 +171,12 @@ impl<T: Tally> PerKernel<T> {
 }
 
 /// Replaces each count of `to` by the result of `how` for it and the corresponding count of `by`.
-fn combine<T: Tally>(to: &mut T, by: &mut T, how: fn(u64, u64) -> u64) {
-    let mut counts = list(by).into_iter();
+fn combine_counts<T: Tally>(to: &mut T, by: &mut T, how: fn(u64, u64) -> u64) {
+    let mut counts = counts_of(by).into_iter();
     to.counts(&mut |count| *count = how(*count, counts.next().unwrap_or(0)));
 }
 
-fn list(value: &mut impl Tally) -> Vec<u64> {
+fn counts_of(value: &mut impl Tally) -> Vec<u64> {
     let mut counts = Vec::new();
     value.counts(&mut |count| counts.push(*count));
     counts
@@ -249,13 +249,13 @@ impl<T: State + Tally> State for PerKernel<T> {
         let mut loaded = Self::new(launches);
         for _ in 0..from.length(1)? {
             let kernel = u32::read(from)?;
-            if loaded.cold.slots.contains_key(&kernel) || loaded.values.len() > WARM || kernel as usize >= launches {
+            if loaded.cold.slots.contains_key(&kernel) || loaded.values.len() > MAX_UNCOMPRESSED_LAUNCHES || kernel as usize >= launches {
                 return Err(damaged(kernel));
             }
             loaded.at(kernel as usize).load(from)?;
         }
         loaded.cold.next = u16::read(from)?;
-        if !(1..=WARM).contains(&usize::from(loaded.cold.next)) {
+        if !(1..=MAX_UNCOMPRESSED_LAUNCHES).contains(&usize::from(loaded.cold.next)) {
             return Err(StateError::new("saved counters of kernel launches are damaged"));
         }
         for _ in 0..from.length(1)? {
@@ -264,7 +264,7 @@ impl<T: State + Tally> State for PerKernel<T> {
             else {
                 return Err(damaged(kernel));
             };
-            combine(&mut loaded.cold.packed_sum, &mut value, u64::wrapping_add);
+            combine_counts(&mut loaded.cold.packed_sum, &mut value, u64::wrapping_add);
             if loaded.cold.packed.insert(kernel, bytes).is_some() {
                 return Err(damaged(kernel));
             }
@@ -292,7 +292,7 @@ mod tests {
     }
 
     /// Returns counters whose launches are repeatedly encoded and counted for again, and the expected values.
-    fn many() -> (PerKernel<[u64; 4]>, Vec<[u64; 4]>) {
+    fn counted_launches() -> (PerKernel<[u64; 4]>, Vec<[u64; 4]>) {
         let mut counts = PerKernel::<[u64; 4]>::new(1000);
         let mut plain = vec![[0; 4]; 1000];
         for step in 0..5000_u64 {
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn counters_of_many_launches_equal_a_plain_table() {
-        let (counts, plain) = many();
+        let (counts, plain) = counted_launches();
         assert!(counts.cold.packed.len() > 200, "too few are encoded to test anything");
         assert!(counts.iter().eq(plain.iter().copied()));
         let counted: Vec<_> = counts.counted().filter(|(_, value)| *value != [0; 4]).collect();
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn saved_counters_are_loaded_and_foreign_state_is_rejected() {
-        let (mut counts, _) = many();
+        let (mut counts, _) = counted_launches();
         let mut to = Writer::default();
         counts.save(&mut to);
         let bytes = to.finish();

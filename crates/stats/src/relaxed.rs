@@ -40,7 +40,7 @@ impl LateMessages {
 
 /// The deviations that make a run's results approximate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Relaxed {
+pub struct RelaxedDeviations {
     /// Core cycles of an epoch.
     pub epoch_cycles: u64,
     /// Maximum epoch length, in core cycles, of an exact run.
@@ -51,7 +51,7 @@ pub struct Relaxed {
     pub late: LateMessages,
 }
 
-impl Relaxed {
+impl RelaxedDeviations {
     /// Returns the share of late messages; `None` without messages.
     pub fn late_share(&self) -> Option<f64> {
         (self.messages > 0).then(|| self.late.count as f64 / self.messages as f64)

@@ -20,7 +20,7 @@ impl Estimate {
 
 /// The source of the results of a kernel launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
+pub enum ResultBasis {
     /// The launch was simulated to its end.
     Simulated,
     /// Parts of the launch were simulated; the rest is extrapolated.
@@ -29,7 +29,7 @@ pub enum Basis {
     Estimated,
 }
 
-impl Basis {
+impl ResultBasis {
     /// Returns the name in results.
     pub fn name(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ pub struct SampledStratum {
 
 /// The sampling data that make a run's results estimates.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sampled {
+pub struct SamplingData {
     /// Confidence level: the share of runs whose intervals contain the true value.
     pub confidence: f64,
     /// Target half-width of the interval of the cycles without launch latency, relative to these cycles.
@@ -87,10 +87,10 @@ pub struct Sampled {
     /// The strata of launches.
     pub strata: Vec<SampledStratum>,
     /// The source of the results of each kernel launch.
-    pub kernels: Vec<Basis>,
+    pub kernels: Vec<ResultBasis>,
 }
 
-impl Sampled {
+impl SamplingData {
     /// Returns the share of the warp instructions that was simulated.
     pub fn fraction(&self) -> f64 {
         self.simulated_warp_instructions as f64 / self.warp_instructions.max(1) as f64

@@ -56,12 +56,12 @@ impl SweepError {
 
 /// A run of a sweep that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failed {
+pub(crate) struct RunFailure {
     pub(crate) exit: Exit,
     pub(crate) message: String,
 }
 
-impl From<warpshard_run::Error> for Failed {
+impl From<warpshard_run::Error> for RunFailure {
     fn from(error: warpshard_run::Error) -> Self {
         Self { exit: error.exit(), message: error.to_string() }
     }

@@ -1,18 +1,18 @@
 //! Expansion of a plan into its runs.
 
-use warpshard_run::{Cpu, Request, Source};
+use warpshard_run::{CpuOptions, Request, WorkloadSource};
 
-use super::plan::{Plan, Policies, Workload};
+use super::plan::{Plan, PlannedWorkload, PolicyList};
 
 /// A run of a plan.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
+pub struct SweepRun {
     /// Number of the run, from 1.
     pub number: usize,
     /// Name of the machine.
     pub machine: String,
     /// Workload of the run.
-    pub workload: Workload,
+    pub workload: PlannedWorkload,
     /// Policies of the run.
     pub policies: Vec<String>,
     /// Random seed of the run.
@@ -23,7 +23,7 @@ pub struct Run {
     pub request: Request,
 }
 
-impl Run {
+impl SweepRun {
     /// Describes the run for readers in one line, with the options of `warpshard run`.
     pub fn line(&self) -> String {
         let request = &self.request;
@@ -32,12 +32,12 @@ impl Run {
             let (option, names) = source.named();
             options.extend(names.iter().map(|name| format!("--{option}={name}")));
             match source {
-                Source::Program { arch: Some(arch), .. } => options.push(format!("--arch=sm_{arch}")),
-                Source::Applications { once: true, .. } => options.push("--once".to_owned()),
+                WorkloadSource::Program { arch: Some(arch), .. } => options.push(format!("--arch=sm_{arch}")),
+                WorkloadSource::Applications { once: true, .. } => options.push("--once".to_owned()),
                 _ => {}
             }
         }
-        let (cpu, default) = (&request.cpu, Cpu::default());
+        let (cpu, default) = (&request.cpu, CpuOptions::default());
         options.extend((!cpu.applications.is_empty()).then(|| format!("--cpu={}", cpu.applications.join(","))));
         options.extend(request.set.iter().map(|(key, value)| format!("--set={key}={value}")));
         options.extend(request.policies.iter().map(|policy| format!("--policy={policy}")));
@@ -54,11 +54,11 @@ impl Run {
 }
 
 /// A combination of changes: keys with values.
-type Point = Vec<(String, String)>;
+type GridPoint = Vec<(String, String)>;
 
 impl Plan {
     /// Returns the runs in the order machine, workload, policies, points, zips, grid, seed: the seed varies fastest.
-    pub fn runs(&self) -> Vec<Run> {
+    pub fn runs(&self) -> Vec<SweepRun> {
         let changes = self.changes();
         let mut runs = Vec::new();
         for machine in &self.machines {
@@ -66,7 +66,7 @@ impl Plan {
                 for policies in &self.policies {
                     for point in &changes {
                         for &seed in &self.seeds {
-                            runs.push(self.one(runs.len() + 1, machine, workload, policies, point, seed));
+                            runs.push(self.plan_run(runs.len() + 1, machine, workload, policies, point, seed));
                         }
                     }
                 }
@@ -87,26 +87,34 @@ impl Plan {
     }
 
     /// Returns all combinations of the changes.
-    fn changes(&self) -> Vec<Point> {
-        let mut points: Vec<Point> = vec![Vec::new()];
+    fn changes(&self) -> Vec<GridPoint> {
+        let mut points: Vec<GridPoint> = vec![Vec::new()];
         if !self.points.is_empty() {
             points = self.points.iter().map(|point| point.0.clone()).collect();
         }
         for zip in &self.zip {
             let length = zip.0.first().map_or(1, |(_, values)| values.len());
-            let step = |i: usize| zip.0.iter().map(|(key, values)| (key.clone(), values[i].clone())).collect::<Point>();
+            let step = |i: usize| zip.0.iter().map(|(key, values)| (key.clone(), values[i].clone())).collect::<GridPoint>();
             points = product(&points, &(0..length).map(step).collect::<Vec<_>>());
         }
         for (key, values) in &self.grid.0 {
-            let axis: Vec<Point> = values.iter().map(|value| vec![(key.clone(), value.clone())]).collect();
+            let axis: Vec<GridPoint> = values.iter().map(|value| vec![(key.clone(), value.clone())]).collect();
             points = product(&points, &axis);
         }
         points
     }
 
-    fn one(&self, number: usize, machine: &str, workload: &Workload, policies: &Policies, point: &Point, seed: u64) -> Run {
-        let changes: Point = parameters(workload).chain(point.iter().cloned()).collect();
-        let mut cpu = Cpu::default();
+    fn plan_run(
+        &self,
+        number: usize,
+        machine: &str,
+        workload: &PlannedWorkload,
+        policies: &PolicyList,
+        point: &GridPoint,
+        seed: u64,
+    ) -> SweepRun {
+        let changes: GridPoint = parameters(workload).chain(point.iter().cloned()).collect();
+        let mut cpu = CpuOptions::default();
         if let Some(names) = &workload.cpu {
             cpu.applications = names.split(',').map(str::to_owned).collect();
             cpu.warm = self.run.cpu_warm.unwrap_or(cpu.warm);
@@ -127,17 +135,17 @@ impl Plan {
             ..Request::default()
         };
         let (machine, workload, policies) = (machine.to_owned(), workload.clone(), policies.0.clone());
-        Run { number, machine, workload, policies, seed, changes, request }
+        SweepRun { number, machine, workload, policies, seed, changes, request }
     }
 }
 
 /// Returns the parameters of a workload as keys of `--set`.
-fn parameters(workload: &Workload) -> impl Iterator<Item = (String, String)> {
+fn parameters(workload: &PlannedWorkload) -> impl Iterator<Item = (String, String)> {
     workload.set.iter().map(|(key, value)| (format!("workload.{key}"), value.clone()))
 }
 
 /// Returns the Cartesian product of points and steps.
-fn product(points: &[Point], steps: &[Point]) -> Vec<Point> {
+fn product(points: &[GridPoint], steps: &[GridPoint]) -> Vec<GridPoint> {
     points.iter().flat_map(|point| steps.iter().map(|step| [point.as_slice(), step].concat())).collect()
 }
 
@@ -180,7 +188,7 @@ mod tests {
     #[test]
     fn a_plan_without_changes_is_one_run_on_the_default_machine() {
         let runs = plan("workloads = [{ program = \"p.toml\", arch = \"sm_80\" }]").runs();
-        assert_eq!(runs.iter().map(Run::line).collect::<Vec<_>>(), ["--machine=v100 --program=p.toml --arch=sm_80 --seed=1"]);
+        assert_eq!(runs.iter().map(SweepRun::line).collect::<Vec<_>>(), ["--machine=v100 --program=p.toml --arch=sm_80 --seed=1"]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Sweeps: many runs from one plan.
 //!
-//! A plan file ([`Plan`]) expands to [`Run`]s, each of which is a request of a run. [`Planned`] checks all runs, simulates several at the
+//! A plan file ([`Plan`]) expands to [`SweepRun`]s, each of which is a request of a run. [`PreparedSweep`] checks all runs, simulates several at the
 //! same time in this process and stores results by content in a [`Store`], so that a sweep that was killed can continue; the results are
-//! collected in one [`Table`]. [`submit`] submits slices of a plan to batch systems.
+//! collected in one [`SweepTable`]. [`submit`] submits slices of a plan to batch systems.
 #![forbid(unsafe_code)]
 
 mod error;
@@ -21,13 +21,13 @@ mod values;
 mod watch;
 
 pub use error::SweepError;
-pub use execute::{Done, Limits};
-pub use expand::Run;
+pub use execute::{Limits, RunCounts};
+pub use expand::SweepRun;
 pub use memory::{Bytes, BytesError};
-pub use plan::{Plan, PlanError, Workload};
-pub use planned::{Planned, default_folder};
+pub use plan::{Plan, PlanError, PlannedWorkload};
+pub use planned::{PreparedSweep, default_folder};
 pub use slice::{Slice, SliceError};
-pub use store::{Entry, Staging, Store};
-pub use table::Table;
+pub use store::{Staging, Store, StoreEntry};
+pub use table::SweepTable;
 pub use warpshard_run::Digest;
-pub use watch::Watch;
+pub use watch::SweepWatch;

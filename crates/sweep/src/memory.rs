@@ -42,33 +42,33 @@ pub struct BytesError;
 
 /// Admission control for further runs.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct MemoryGate {
     limit: Option<Bytes>,
-    at_start: u64,
+    start_bytes: u64,
     /// Largest memory of a run so far, in bytes.
-    largest: u64,
+    max_run_bytes: u64,
 }
 
-impl Gate {
+impl MemoryGate {
     /// Creates an admission control for runs that begin from this time on, with the common memory `limit`.
     pub(super) fn new(limit: Option<Bytes>) -> Self {
-        Self { limit, at_start: resident().unwrap_or(0), largest: 0 }
+        Self { limit, start_bytes: resident_bytes().unwrap_or(0), max_run_bytes: 0 }
     }
 
     /// Returns true if a run may begin while `active` runs are in progress. The first run is always admitted.
     pub(super) fn can_start(&mut self, active: usize) -> bool {
-        let (Some(resident), Some(free)) = (resident(), available()) else { return true };
-        self.judge(active as u64, resident, free)
+        let (Some(resident), Some(free)) = (resident_bytes(), available_bytes()) else { return true };
+        self.allows_run(active as u64, resident, free)
     }
 
-    fn judge(&mut self, active: u64, resident: u64, free: u64) -> bool {
+    fn allows_run(&mut self, active: u64, resident: u64, free: u64) -> bool {
         if active == 0 {
             return true;
         }
-        let taken = resident.saturating_sub(self.at_start);
-        self.largest = self.largest.max(taken / active);
+        let taken = resident.saturating_sub(self.start_bytes);
+        self.max_run_bytes = self.max_run_bytes.max(taken / active);
         let room = self.limit.map_or_else(|| taken + free - free / RESERVE_DIVISOR, |limit| limit.0);
-        (active + 1).saturating_mul(self.largest) <= room
+        (active + 1).saturating_mul(self.max_run_bytes) <= room
     }
 }
 
@@ -80,12 +80,12 @@ fn kilobytes(file: &str, name: &str) -> Option<u64> {
 }
 
 /// Returns the resident memory of this process, if the host reports it.
-fn resident() -> Option<u64> {
+fn resident_bytes() -> Option<u64> {
     kilobytes("/proc/self/status", "VmRSS")
 }
 
 /// Returns the memory that this process can still allocate, limited by the host and by its control groups.
-fn available() -> Option<u64> {
+fn available_bytes() -> Option<u64> {
     let host = kilobytes("/proc/meminfo", "MemAvailable")?;
     Some(group_free_bytes().into_iter().fold(host, u64::min))
 }
@@ -107,20 +107,20 @@ mod tests {
 
     #[test]
     fn runs_start_while_memory_fits_the_largest_run() {
-        let mut gate = Gate { limit: None, at_start: 100, largest: 0 };
-        assert!(gate.judge(0, 100_000, 0), "one may always run");
-        assert!(gate.judge(1, 1100, 16_000), "a run of 1000 beside one of 1000");
-        assert!(gate.judge(2, 2100, 1600));
-        assert!(!gate.judge(2, 2100, 800), "only 750 are free");
-        assert!(!gate.judge(4, 2100, 2000), "the four that run may still grow to 1000 each");
-        let mut gate = Gate { limit: Some(Bytes(2500)), at_start: 0, largest: 0 };
-        assert!(gate.judge(1, 1000, 0) && !gate.judge(2, 2000, 1 << 40));
+        let mut gate = MemoryGate { limit: None, start_bytes: 100, max_run_bytes: 0 };
+        assert!(gate.allows_run(0, 100_000, 0), "one may always run");
+        assert!(gate.allows_run(1, 1100, 16_000), "a run of 1000 beside one of 1000");
+        assert!(gate.allows_run(2, 2100, 1600));
+        assert!(!gate.allows_run(2, 2100, 800), "only 750 are free");
+        assert!(!gate.allows_run(4, 2100, 2000), "the four that run may still grow to 1000 each");
+        let mut gate = MemoryGate { limit: Some(Bytes(2500)), start_bytes: 0, max_run_bytes: 0 };
+        assert!(gate.allows_run(1, 1000, 0) && !gate.allows_run(2, 2000, 1 << 40));
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn the_host_reports_its_memory() {
-        assert!(resident().unwrap() > 1 << 20 && available().unwrap() > 1 << 20);
+        assert!(resident_bytes().unwrap() > 1 << 20 && available_bytes().unwrap() > 1 << 20);
     }
 
     #[test]

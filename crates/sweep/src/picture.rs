@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use warpshard_report::bars::{Bars, Group};
+use warpshard_report::bars::{BarGroup, Bars};
 use warpshard_report::frame::Frame;
-use warpshard_report::heat::{Heat, Panel};
+use warpshard_report::heat::{HeatMap, Panel};
 use warpshard_report::picture::{Picture, PictureError};
-use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_report::plot::{Plot, PlotForm, Series};
 
 /// Maximum number of distinguishable lines.
 const MAX_LINES: usize = 14;
@@ -26,8 +26,8 @@ const MAX_TILES: usize = 32;
 /// # Errors
 /// Fails if a number cannot be drawn.
 pub(super) fn draw(frame: &Frame, keys: &[String]) -> Result<Option<String>, PictureError> {
-    let Some(measured) = Measured::of(frame) else { return Ok(None) };
-    let varied = Varied::of(frame, keys);
+    let Some(measured) = MeasuredColumn::of(frame) else { return Ok(None) };
+    let varied = VaryingKeys::of(frame, keys);
     let drawn = match varied.numbers.as_slice() {
         [] => bars(&varied, &measured).map(|bars| bars.svg()),
         [x] => lines(&varied, x, &measured).map(|plot| plot.svg()),
@@ -42,12 +42,12 @@ fn scale_to_window(svg: &str) -> String {
 }
 
 /// A measured number of each run.
-struct Measured {
+struct MeasuredColumn {
     name: &'static str,
-    of: Vec<Option<f64>>,
+    values: Vec<Option<f64>>,
 }
 
-impl Measured {
+impl MeasuredColumn {
     /// Returns the cycles if all finished runs completed their work, otherwise the instructions per cycle.
     fn of(frame: &Frame) -> Option<Self> {
         let ended = column(frame, "ended_by")?;
@@ -55,29 +55,29 @@ impl Measured {
         let (key, name) = if completed { ("net_cycles", "core cycles") } else { ("ipc", "thread instructions per core cycle") };
         let place = column(frame, key)?;
         let of: Vec<Option<f64>> = frame.rows().iter().map(|row| row[place].as_number()).collect();
-        of.iter().any(Option::is_some).then_some(Self { name, of })
+        of.iter().any(Option::is_some).then_some(Self { name, values: of })
     }
 }
 
 /// Keys that vary between runs: columns with at least two values.
-struct Varied {
+struct VaryingKeys {
     /// Numeric keys, in descending order of their number of values.
-    numbers: Vec<Axis>,
+    numbers: Vec<KeyAxis>,
     /// All other keys.
-    others: Vec<Axis>,
+    others: Vec<KeyAxis>,
 }
 
 /// A column, with the value of each run.
-struct Axis {
+struct KeyAxis {
     name: String,
-    of: Vec<String>,
+    values: Vec<String>,
 }
 
-impl Axis {
+impl KeyAxis {
     /// Returns the distinct values in the order of the runs, or in ascending order if they are numbers.
     fn values(&self) -> Vec<&str> {
         let mut seen = BTreeSet::new();
-        let mut values: Vec<&str> = self.of.iter().map(String::as_str).filter(|value| seen.insert(*value)).collect();
+        let mut values: Vec<&str> = self.values.iter().map(String::as_str).filter(|value| seen.insert(*value)).collect();
         if self.is_number() {
             values.sort_by(|a, b| number(a).total_cmp(&number(b)));
         }
@@ -85,32 +85,32 @@ impl Axis {
     }
 
     fn is_number(&self) -> bool {
-        self.of.iter().all(|value| value.parse::<f64>().is_ok_and(f64::is_finite))
+        self.values.iter().all(|value| value.parse::<f64>().is_ok_and(f64::is_finite))
     }
 }
 
-impl Varied {
+impl VaryingKeys {
     fn of(frame: &Frame, keys: &[String]) -> Self {
         let axis = |name: &str| {
             let place = column(frame, name)?;
             let of = frame.rows().iter().map(|row| row[place].as_text().unwrap_or_default()).collect();
-            let axis = Axis { name: name.to_owned(), of };
+            let axis = KeyAxis { name: name.to_owned(), values: of };
             (axis.values().len() > 1).then_some(axis)
         };
         let plan = ["machine", "workload", "policies", "seed"].into_iter().filter_map(axis);
-        let (mut numbers, texts): (Vec<Axis>, Vec<Axis>) = keys.iter().filter_map(|key| axis(key)).partition(Axis::is_number);
+        let (mut numbers, texts): (Vec<KeyAxis>, Vec<KeyAxis>) = keys.iter().filter_map(|key| axis(key)).partition(KeyAxis::is_number);
         numbers.sort_by_key(|axis| std::cmp::Reverse(axis.values().len()));
         Self { numbers, others: plan.chain(texts).collect() }
     }
 
     /// Returns the joined values of all axes that are not in `shown` for each run, and the distinct joined values in the order of the runs.
-    fn rest(&self, shown: &[&Axis]) -> (Vec<String>, Vec<String>) {
-        let rest = |axis: &&Axis| !shown.iter().any(|one| std::ptr::eq(*one, *axis));
-        let axes: Vec<&Axis> = self.others.iter().chain(&self.numbers).filter(rest).collect();
-        let runs = shown.first().or(axes.first()).map_or(0, |axis| axis.of.len());
+    fn names_without(&self, shown: &[&KeyAxis]) -> (Vec<String>, Vec<String>) {
+        let rest = |axis: &&KeyAxis| !shown.iter().any(|one| std::ptr::eq(*one, *axis));
+        let axes: Vec<&KeyAxis> = self.others.iter().chain(&self.numbers).filter(rest).collect();
+        let runs = shown.first().or(axes.first()).map_or(0, |axis| axis.values.len());
         let of = |run: usize| {
-            let part = |axis: &&Axis| {
-                let value = if axis.of[run].is_empty() { "none" } else { &axis.of[run] };
+            let part = |axis: &&KeyAxis| {
+                let value = if axis.values[run].is_empty() { "none" } else { &axis.values[run] };
                 // A number needs the name of its axis.
                 if axis.is_number() { format!("{} {value}", axis.name) } else { value.to_owned() }
             };
@@ -123,50 +123,53 @@ impl Varied {
     }
 }
 
-fn lines(varied: &Varied, x: &Axis, measured: &Measured) -> Option<Plot> {
-    let (names, different) = varied.rest(&[x]);
+fn lines(varied: &VaryingKeys, x: &KeyAxis, measured: &MeasuredColumn) -> Option<Plot> {
+    let (names, different) = varied.names_without(&[x]);
     let points = |name: &String| {
-        let mut points: Vec<(f64, f64)> =
-            (0..names.len()).filter(|run| names[*run] == *name).filter_map(|run| Some((number(&x.of[run]), measured.of[run]?))).collect();
+        let mut points: Vec<(f64, f64)> = (0..names.len())
+            .filter(|run| names[*run] == *name)
+            .filter_map(|run| Some((number(&x.values[run]), measured.values[run]?)))
+            .collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         points
     };
     let series: Vec<Series> = different.iter().map(|name| Series { name: name.clone(), points: points(name) }).collect();
     let title = format!("{} over {}", measured.name, x.name);
-    (different.len() <= MAX_LINES).then(|| Plot { title, x: x.name.clone(), y: measured.name.into(), form: Form::Lines, series })
+    (different.len() <= MAX_LINES).then(|| Plot { title, x: x.name.clone(), y: measured.name.into(), form: PlotForm::Lines, series })
 }
 
-fn heat(varied: &Varied, x: &Axis, y: &Axis, measured: &Measured) -> Option<Heat> {
-    let (names, different) = varied.rest(&[x, y]);
+fn heat(varied: &VaryingKeys, x: &KeyAxis, y: &KeyAxis, measured: &MeasuredColumn) -> Option<HeatMap> {
+    let (names, different) = varied.names_without(&[x, y]);
     let (columns, rows) = (x.values(), y.values());
     let number = |name: &str, column: &str, row: &str| {
-        let run = (0..names.len()).find(|run| names[*run] == name && x.of[*run] == column && y.of[*run] == row)?;
-        measured.of[run]
+        let run = (0..names.len()).find(|run| names[*run] == name && x.values[*run] == column && y.values[*run] == row)?;
+        measured.values[run]
     };
     let values = |name: &str| rows.iter().map(|row| columns.iter().map(|column| number(name, column, row)).collect()).collect();
     let panels: Vec<Panel> = different.iter().map(|name| Panel { name: name.clone(), values: values(name) }).collect();
     let owned = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
     let few = different.len() <= MAX_PANELS && columns.len().max(rows.len()) <= MAX_TILES;
     let (x, y) = ((x.name.clone(), owned(&columns)), (y.name.clone(), owned(&rows)));
-    few.then(|| Heat { title: measured.name.into(), x, y, panels })
+    few.then(|| HeatMap { title: measured.name.into(), x, y, panels })
 }
 
-fn bars(varied: &Varied, measured: &Measured) -> Option<Bars> {
+fn bars(varied: &VaryingKeys, measured: &MeasuredColumn) -> Option<Bars> {
     // The key with few values distinguishes the bars of a group; a group is a workload, if there are several workloads.
     let within = varied.others.iter().filter(|axis| axis.values().len() <= MAX_BARS);
     let within = within.max_by_key(|axis| (axis.name != "workload", axis.values().len()));
-    let shown: Vec<&Axis> = within.into_iter().filter(|_| varied.others.len() > 1).collect();
-    let (names, different) = varied.rest(&shown);
+    let shown: Vec<&KeyAxis> = within.into_iter().filter(|_| varied.others.len() > 1).collect();
+    let (names, different) = varied.names_without(&shown);
     let series: Vec<&str> = shown.first().map_or_else(|| vec![""], |axis| axis.values());
-    let is = |run: usize, value: &str| shown.first().is_none_or(|axis| axis.of[run] == value);
-    let value =
-        |name: &String, value: &str| (0..names.len()).find(|run| names[*run] == *name && is(*run, value)).and_then(|run| measured.of[run]);
+    let is = |run: usize, value: &str| shown.first().is_none_or(|axis| axis.values[run] == value);
+    let value = |name: &String, value: &str| {
+        (0..names.len()).find(|run| names[*run] == *name && is(*run, value)).and_then(|run| measured.values[run])
+    };
     // A group that lacks a run is omitted: a bar without height would look like a run of zero cycles.
     let group = |name: &String| {
         let values = series.iter().map(|one| value(name, one)).collect::<Option<_>>()?;
-        Some(Group { name: name.clone(), values })
+        Some(BarGroup { name: name.clone(), values })
     };
-    let groups: Vec<Group> = different.iter().filter_map(group).collect();
+    let groups: Vec<BarGroup> = different.iter().filter_map(group).collect();
     let series = series.iter().map(|&name| if name.is_empty() { measured.name.to_owned() } else { name.to_owned() }).collect();
     (!varied.others.is_empty() && (1..=MAX_TILES).contains(&groups.len())).then(|| Bars {
         title: measured.name.into(),
@@ -189,7 +192,7 @@ fn number(value: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use warpshard_report::frame::{Cell, Kind};
+    use warpshard_report::frame::{Cell, ColumnKind};
 
     /// Returns a table of runs with their varying keys and their cycles.
     fn frame(keys: &[&str], runs: &[(&str, &str, &[&str], Option<u64>)]) -> (Frame, Vec<String>) {
@@ -202,7 +205,7 @@ mod tests {
             let ended = if ended.is_empty() { Cell::Empty } else { Cell::text(ended) };
             plan.chain([ended, Cell::count(cycles), Cell::Number(1.5)]).collect()
         };
-        let frame = Frame::new(names.map(|name| (name.to_owned(), Kind::Text)).collect(), runs.iter().map(row).collect());
+        let frame = Frame::new(names.map(|name| (name.to_owned(), ColumnKind::Text)).collect(), runs.iter().map(row).collect());
         (frame, keys.iter().map(|&key| key.to_owned()).collect())
     }
 

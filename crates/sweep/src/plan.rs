@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor, value::MapAccessDeserializer};
 
 use warpshard_config::input;
-use warpshard_run::{Source, architecture};
+use warpshard_run::{WorkloadSource, architecture};
 
-use super::values::{Axes, Keys};
+use super::values::{GridAxes, KeyValues};
 
 /// Maximum number of runs of a plan.
 pub(super) const MAX_RUNS: usize = 1_000_000;
@@ -32,31 +32,31 @@ pub struct Plan {
     pub name: String,
     #[serde(default = "default_machines")]
     pub(super) machines: Vec<String>,
-    pub(super) workloads: Vec<Workload>,
+    pub(super) workloads: Vec<PlannedWorkload>,
     #[serde(default = "no_policy")]
-    pub(super) policies: Vec<Policies>,
+    pub(super) policies: Vec<PolicyList>,
     #[serde(default = "default_seeds")]
     pub(super) seeds: Vec<u64>,
     #[serde(default)]
-    pub(super) run: Options,
+    pub(super) run: PlanOptions,
     /// Keys and values of all runs.
     #[serde(default)]
-    pub(super) set: Keys,
+    pub(super) set: KeyValues,
     /// Lists of values whose combinations are all simulated.
     #[serde(default)]
-    pub(super) grid: Axes,
+    pub(super) grid: GridAxes,
     /// Lists of equal lengths, whose values change together.
     #[serde(default)]
-    pub(super) zip: Vec<Axes>,
+    pub(super) zip: Vec<GridAxes>,
     /// Single combinations of values.
     #[serde(default)]
-    pub(super) points: Vec<Keys>,
+    pub(super) points: Vec<KeyValues>,
 }
 
 /// Options of all runs, with the names and meanings of `warpshard run`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Options {
+pub(super) struct PlanOptions {
     pub(super) max_cycles: Option<NonZeroU64>,
     pub(super) interval: Option<NonZeroU64>,
     pub(super) kernels: Option<String>,
@@ -72,8 +72,8 @@ fn default_machines() -> Vec<String> {
     vec!["v100".to_owned()]
 }
 
-fn no_policy() -> Vec<Policies> {
-    vec![Policies(Vec::new())]
+fn no_policy() -> Vec<PolicyList> {
+    vec![PolicyList(Vec::new())]
 }
 
 fn default_seeds() -> Vec<u64> {
@@ -82,11 +82,11 @@ fn default_seeds() -> Vec<u64> {
 
 /// A workload of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Workload {
+pub struct PlannedWorkload {
     /// Name of the workload in tables.
     pub name: String,
-    /// Source of the workload.
-    pub source: Source,
+    /// WorkloadSource of the workload.
+    pub source: WorkloadSource,
     /// Applications of the CPU cores, as for `--cpu`; `None` without CPU applications.
     pub cpu: Option<String>,
     /// Parameters with their values.
@@ -105,10 +105,10 @@ struct WorkloadTable {
     cpu: Option<String>,
     arch: Option<String>,
     #[serde(default)]
-    set: Keys,
+    set: KeyValues,
 }
 
-impl TryFrom<WorkloadTable> for Workload {
+impl TryFrom<WorkloadTable> for PlannedWorkload {
     type Error = String;
 
     fn try_from(table: WorkloadTable) -> Result<Self, String> {
@@ -134,55 +134,55 @@ impl TryFrom<WorkloadTable> for Workload {
         let arch = table.arch.as_deref().map(architecture).transpose().map_err(|error| error.to_string())?;
         let name = || names[0].clone();
         let source = match key {
-            "model" => Source::Model(name()),
-            "trace" => Source::Trace(name().into()),
-            "program" => Source::Program { file: name().into(), arch },
-            _ => Source::Applications { apps: names.clone(), once: table.once, alone: false },
+            "model" => WorkloadSource::Model(name()),
+            "trace" => WorkloadSource::Trace(name().into()),
+            "program" => WorkloadSource::Program { file: name().into(), arch },
+            _ => WorkloadSource::Applications { apps: names.clone(), once: table.once, alone: false },
         };
         let name = [names, table.cpu.iter().cloned().collect()].concat().join(" + ");
         Ok(Self { name, source, cpu: table.cpu, set: table.set.0 })
     }
 }
 
-impl<'de> Deserialize<'de> for Workload {
+impl<'de> Deserialize<'de> for PlannedWorkload {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = Workload;
+        struct WorkloadVisitor;
+        impl<'de> Visitor<'de> for WorkloadVisitor {
+            type Value = PlannedWorkload;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("the name of a kernel model, or a table such as { trace = \"traces/bfs\" }")
             }
 
-            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Workload, E> {
-                Ok(Workload { name: name.to_owned(), source: Source::Model(name.to_owned()), cpu: None, set: Vec::new() })
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<PlannedWorkload, E> {
+                Ok(PlannedWorkload { name: name.to_owned(), source: WorkloadSource::Model(name.to_owned()), cpu: None, set: Vec::new() })
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Workload, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<PlannedWorkload, A::Error> {
                 let table = WorkloadTable::deserialize(MapAccessDeserializer::new(map))?;
                 table.try_into().map_err(A::Error::custom)
             }
         }
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(WorkloadVisitor)
     }
 }
 
 /// Policies that a run uses at the same time; "" means no policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Policies(pub(super) Vec<String>);
+pub(super) struct PolicyList(pub(super) Vec<String>);
 
-impl<'de> Deserialize<'de> for Policies {
+impl<'de> Deserialize<'de> for PolicyList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "expected a policy, \"\" for none, or a list of policies that a run has together")]
-        enum Given {
+        enum OneOrMany {
             One(String),
             Several(Vec<String>),
         }
-        Ok(match Given::deserialize(deserializer)? {
-            Given::One(name) if name.is_empty() => Self(Vec::new()),
-            Given::One(name) => Self(vec![name]),
-            Given::Several(names) => Self(names),
+        Ok(match OneOrMany::deserialize(deserializer)? {
+            OneOrMany::One(name) if name.is_empty() => Self(Vec::new()),
+            OneOrMany::One(name) => Self(vec![name]),
+            OneOrMany::Several(names) => Self(names),
         })
     }
 }

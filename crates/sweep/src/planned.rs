@@ -1,6 +1,6 @@
 //! A plan that is ready to be simulated, for the command line and for programs that embed the simulator such as the Python package.
 //!
-//! The input is a [`Plan`] and the folder of its results, the output is stored results and their [`Table`]. Equal plans have equal results
+//! The input is a [`Plan`] and the folder of its results, the output is stored results and their [`SweepTable`]. Equal plans have equal results
 //! under equal names, whichever program runs them.
 
 use std::io::ErrorKind;
@@ -12,27 +12,27 @@ use warpshard_run::{Catalogue, Digest, Digests, Exit};
 use warpshard_sync::StopFlag;
 
 use super::error::SweepError;
-use super::execute::{self, Done, Limits};
-use super::expand::Run;
+use super::execute::{self, Limits, RunCounts};
+use super::expand::SweepRun;
 use super::picture;
 use super::plan::Plan;
-use super::prepare::{self, Prepared};
+use super::prepare::{self, PreparedRun};
 use super::slice::Slice;
-use super::store::{Entry, Store};
-use super::table::Table;
-use super::watch::Watch;
+use super::store::{Store, StoreEntry};
+use super::table::SweepTable;
+use super::watch::SweepWatch;
 
 /// A plan whose runs have been checked, and the folder of its results.
 #[derive(Debug)]
-pub struct Planned {
+pub struct PreparedSweep {
     catalogue: &'static Catalogue,
     keys: Vec<String>,
-    prepared: Vec<Prepared>,
+    prepared: Vec<PreparedRun>,
     store: Store,
     warnings: Vec<String>,
 }
 
-impl Planned {
+impl PreparedSweep {
     /// Checks every run of a plan, and opens the folder of its results.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Planned {
         let store = Store::open(&out.map_or_else(|| default_folder(plan), Path::to_path_buf))?;
         let known = Digests::new(&store.path("inputs.json"));
         let (prepared, warnings) = prepare::prepare(catalogue, plan.runs(), &known)?;
-        known.keep();
+        known.save();
         Ok(Self { catalogue, keys: plan.keys(), prepared, store, warnings })
     }
 
@@ -51,7 +51,7 @@ impl Planned {
     }
 
     /// Returns the runs in the order of the plan, each with the digest of its results and its state in the store.
-    pub fn runs(&self) -> impl Iterator<Item = (&Run, Digest, Entry)> {
+    pub fn runs(&self) -> impl Iterator<Item = (&SweepRun, Digest, StoreEntry)> {
         self.prepared.iter().map(|one| (&one.run, one.digest, self.store.entry(one.digest)))
     }
 
@@ -64,22 +64,29 @@ impl Planned {
     ///
     /// # Errors
     /// Fails if results cannot be stored. A run that fails does not end the others.
-    pub fn simulate(&self, slice: Option<Slice>, limits: Limits, stop: &StopFlag, watch: Box<dyn Watch + '_>) -> Result<Done, SweepError> {
-        let wanted: Vec<&Prepared> = self.prepared.iter().filter(|one| slice.is_none_or(|slice| slice.has(one.run.number))).collect();
+    pub fn simulate(
+        &self,
+        slice: Option<Slice>,
+        limits: Limits,
+        stop: &StopFlag,
+        watch: Box<dyn SweepWatch + '_>,
+    ) -> Result<RunCounts, SweepError> {
+        let wanted: Vec<&PreparedRun> =
+            self.prepared.iter().filter(|one| slice.is_none_or(|slice| slice.contains(one.run.number))).collect();
         execute::execute(self.catalogue, &wanted, &self.store, limits, stop, watch)
     }
 
     /// Returns the table of the existing results.
-    pub fn table(&self) -> Table {
-        let (runs, digests): (Vec<Run>, Vec<Digest>) = self.prepared.iter().map(|one| (one.run.clone(), one.digest)).unzip();
-        Table::collect(&runs, &digests, &self.keys, &self.store)
+    pub fn table(&self) -> SweepTable {
+        let (runs, digests): (Vec<SweepRun>, Vec<Digest>) = self.prepared.iter().map(|one| (one.run.clone(), one.digest)).unzip();
+        SweepTable::collect(&runs, &digests, &self.keys, &self.store)
     }
 
     /// Writes the table of the existing results as sweep.csv, and with `parquet` also as sweep.parquet.
     ///
     /// # Errors
     /// Fails if a file cannot be written, or the build has no Parquet.
-    pub fn collect(&self, parquet: bool) -> Result<Table, SweepError> {
+    pub fn collect(&self, parquet: bool) -> Result<SweepTable, SweepError> {
         if parquet {
             NoParquet::check()?;
         }
@@ -96,7 +103,7 @@ impl Planned {
     ///
     /// # Errors
     /// Fails if a number cannot be drawn, or the file cannot be written.
-    pub fn draw(&self, table: &Table) -> Result<Option<PathBuf>, SweepError> {
+    pub fn draw(&self, table: &SweepTable) -> Result<Option<PathBuf>, SweepError> {
         let path = self.path("sweep.svg");
         let Some(svg) = picture::draw(&table.frame, &self.keys)? else {
             let removed =
@@ -115,9 +122,9 @@ impl Planned {
 
     /// Returns the exit code of the first failed run.
     pub fn verdict(&self, slice: Option<Slice>) -> Exit {
-        let mut wanted = self.runs().filter(|(run, ..)| slice.is_none_or(|slice| slice.has(run.number)));
+        let mut wanted = self.runs().filter(|(run, ..)| slice.is_none_or(|slice| slice.contains(run.number)));
         let failed = wanted.find_map(|(.., entry)| match entry {
-            Entry::Failed(code, _) => Some(Exit::from_code(code)),
+            StoreEntry::Failed(code, _) => Some(Exit::from_code(code)),
             _ => None,
         });
         failed.unwrap_or(Exit::Ok)

@@ -6,19 +6,19 @@ use std::num::NonZeroU32;
 use rayon::prelude::*;
 
 use warpshard_energy::Model;
-use warpshard_run::{Catalogue, Digest, Digests, Error, Opened, Recipe, Request, configuration_of, controllers_of, files_of};
+use warpshard_run::{Catalogue, Digest, Digests, Error, OpenedRun, Recipe, Request, configuration_of, controllers_of, files_of};
 
-use super::error::{Failed, SweepError};
-use super::expand::Run;
+use super::error::{RunFailure, SweepError};
+use super::expand::SweepRun;
 
 /// Maximum number of invalid runs whose messages are shown.
-const MAX_SHOWN: usize = 5;
+const MAX_SHOWN_FAILURES: usize = 5;
 
 /// A run that is ready to be simulated.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct PreparedRun {
     /// The run of the plan.
-    pub(super) run: Run,
+    pub(super) run: SweepRun,
     /// Digest under which the results are stored.
     pub(super) digest: Digest,
 }
@@ -27,7 +27,7 @@ pub(super) struct Prepared {
 ///
 /// # Errors
 /// Fails if a run is invalid, with the messages of the first invalid runs.
-pub(super) fn prepare(catalogue: &Catalogue, runs: Vec<Run>, known: &Digests) -> Result<(Vec<Prepared>, Vec<String>), SweepError> {
+pub(super) fn prepare(catalogue: &Catalogue, runs: Vec<SweepRun>, known: &Digests) -> Result<(Vec<PreparedRun>, Vec<String>), SweepError> {
     // The first run of each workload loads the workload, so that an invalid name is found early.
     let mut first: BTreeSet<usize> = BTreeSet::new();
     let mut workloads: BTreeMap<String, usize> = BTreeMap::new();
@@ -38,12 +38,12 @@ pub(super) fn prepare(catalogue: &Catalogue, runs: Vec<Run>, known: &Digests) ->
         }
     }
     let checked: Vec<_> =
-        runs.par_iter().map(|run| check(catalogue, run, known, first.contains(&run.number)).map_err(Failed::from)).collect();
+        runs.par_iter().map(|run| check(catalogue, run, known, first.contains(&run.number)).map_err(RunFailure::from)).collect();
     let (mut prepared, mut wrong, mut warnings) = (Vec::new(), Vec::new(), BTreeSet::new());
     for (run, checked) in runs.into_iter().zip(checked) {
         match checked {
             Ok((digest, said)) => {
-                prepared.push(Prepared { run, digest });
+                prepared.push(PreparedRun { run, digest });
                 warnings.extend(said);
             }
             Err(failure) => wrong.push((run, failure)),
@@ -52,19 +52,19 @@ pub(super) fn prepare(catalogue: &Catalogue, runs: Vec<Run>, known: &Digests) ->
     if wrong.is_empty() { Ok((prepared, warnings.into_iter().collect())) } else { Err(failure(&wrong, prepared.len() + wrong.len())) }
 }
 
-fn failure(wrong: &[(Run, Failed)], of: usize) -> SweepError {
+fn failure(wrong: &[(SweepRun, RunFailure)], of: usize) -> SweepError {
     let mut message = format!("{} of {of} runs of the plan are wrong; nothing was simulated", wrong.len());
     let mut said = BTreeSet::new();
-    for (run, failure) in wrong.iter().filter(|(_, failure)| said.insert(failure.message.clone())).take(MAX_SHOWN) {
+    for (run, failure) in wrong.iter().filter(|(_, failure)| said.insert(failure.message.clone())).take(MAX_SHOWN_FAILURES) {
         message += &format!("\nrun {}: {}\n{}", run.number, run.line(), failure.message.trim_end());
     }
     SweepError::Runs { message, exit: wrong[0].1.exit }
 }
 
 /// Returns the digest of a run, and warnings about its machine.
-fn check(catalogue: &Catalogue, run: &Run, known: &Digests, load: bool) -> Result<(Digest, Vec<String>), Error> {
+fn check(catalogue: &Catalogue, run: &SweepRun, known: &Digests, load: bool) -> Result<(Digest, Vec<String>), Error> {
     let request = Request { threads: Some(NonZeroU32::MIN), ..run.request.clone() };
-    let opened = Opened::new(catalogue, &request)?;
+    let opened = OpenedRun::new(catalogue, &request)?;
     let mut recipe = Recipe::default();
     recipe.add("build", warpshard_build::build().as_bytes());
     recipe.add("command", configuration_of(&request, &[]).command.as_bytes());

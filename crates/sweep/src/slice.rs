@@ -9,13 +9,13 @@ pub struct Slice {
     /// Number of the slice, from 1.
     pub index: usize,
     /// Number of slices.
-    pub of: usize,
+    pub count: usize,
 }
 
 impl Slice {
     /// Returns true if the run with this number, from 1, is in the slice.
-    pub fn has(self, number: usize) -> bool {
-        (number - 1) % self.of == self.index - 1
+    pub fn contains(self, number: usize) -> bool {
+        (number - 1) % self.count == self.index - 1
     }
 }
 
@@ -30,13 +30,13 @@ impl FromStr for Slice {
     /// Parses "2/8": the second of eight slices.
     fn from_str(text: &str) -> Result<Self, SliceError> {
         let parts = text.split_once('/').and_then(|(index, of)| index.parse().ok().zip(of.parse().ok()));
-        parts.filter(|(index, of)| (1..=*of).contains(index)).map(|(index, of)| Self { index, of }).ok_or(SliceError)
+        parts.filter(|(index, of)| (1..=*of).contains(index)).map(|(index, of)| Self { index, count: of }).ok_or(SliceError)
     }
 }
 
 impl fmt::Display for Slice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.index, self.of)
+        write!(f, "{}/{}", self.index, self.count)
     }
 }
 
@@ -48,10 +48,10 @@ mod tests {
     fn every_run_is_in_one_slice() {
         for of in 1..6 {
             for number in 1..20 {
-                assert_eq!((1..=of).filter(|&index| Slice { index, of }.has(number)).count(), 1);
+                assert_eq!((1..=of).filter(|&index| Slice { index, count: of }.contains(number)).count(), 1);
             }
         }
-        assert_eq!("2/8".parse(), Ok(Slice { index: 2, of: 8 }));
+        assert_eq!("2/8".parse(), Ok(Slice { index: 2, count: 8 }));
         for wrong in ["0/3", "4/3", "1", "a/b", "1/0", "-1/2"] {
             assert!(wrong.parse::<Slice>().is_err(), "{wrong}");
         }

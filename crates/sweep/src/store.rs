@@ -25,14 +25,14 @@ pub struct Store {
 
 /// The stored failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Failed {
+struct StoredFailure {
     exit_code: u8,
     message: String,
 }
 
 /// States of a run in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum StoreEntry {
     /// The results exist, in this folder.
     Done(PathBuf),
     /// The run failed, with this exit code and message.
@@ -81,12 +81,12 @@ impl Store {
     }
 
     /// Returns the state of a run in the store.
-    pub fn entry(&self, digest: Digest) -> Entry {
+    pub fn entry(&self, digest: Digest) -> StoreEntry {
         if self.has(digest) {
-            return Entry::Done(self.run(digest));
+            return StoreEntry::Done(self.run(digest));
         }
-        let failed = fs::read(self.failure(digest)).ok().and_then(|text| serde_json::from_slice::<Failed>(&text).ok());
-        failed.map_or(Entry::Missing, |failed| Entry::Failed(failed.exit_code, failed.message))
+        let failed = fs::read(self.failure(digest)).ok().and_then(|text| serde_json::from_slice::<StoredFailure>(&text).ok());
+        failed.map_or(StoreEntry::Missing, |failed| StoreEntry::Failed(failed.exit_code, failed.message))
     }
 
     /// Prepares the store for writing, and removes the remains of killed processes.
@@ -112,7 +112,7 @@ impl Staging<'_> {
     ///
     /// # Errors
     /// Fails if a file cannot be written; the store then contains no results of the run.
-    pub fn put(&self, digest: Digest, files: &[ResultFile]) -> Result<(), FolderError> {
+    pub fn store_files(&self, digest: Digest, files: &[ResultFile]) -> Result<(), FolderError> {
         let made = self.scratch.path().join(digest.to_string());
         let error = |action, path: &Path| {
             let path = path.to_owned();
@@ -137,10 +137,10 @@ impl Staging<'_> {
     ///
     /// # Errors
     /// Fails if the file cannot be written.
-    pub fn fail(&self, digest: Digest, exit_code: u8, message: &str) -> Result<(), FolderError> {
+    pub fn store_failure(&self, digest: Digest, exit_code: u8, message: &str) -> Result<(), FolderError> {
         let target = self.store.failure(digest);
         let made = self.scratch.path().join(format!("{digest}.json"));
-        let failed = Failed { exit_code, message: message.to_owned() };
+        let failed = StoredFailure { exit_code, message: message.to_owned() };
         let written = serde_json::to_vec_pretty(&failed).map_err(io::Error::from).and_then(|text| {
             fs::write(&made, text)?;
             fs::rename(&made, &target)
@@ -162,12 +162,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("a/b")).unwrap();
         let (staging, digest) = (store.staging().unwrap(), Digest::of(b"1"));
-        assert_eq!(store.entry(digest), Entry::Missing);
-        staging.fail(digest, 5, "deadlock").unwrap();
-        assert_eq!(store.entry(digest), Entry::Failed(5, "deadlock".into()));
-        staging.put(digest, &files("first")).unwrap();
-        staging.put(digest, &files("second")).unwrap();
-        assert_eq!(store.entry(digest), Entry::Done(store.run(digest)));
+        assert_eq!(store.entry(digest), StoreEntry::Missing);
+        staging.store_failure(digest, 5, "deadlock").unwrap();
+        assert_eq!(store.entry(digest), StoreEntry::Failed(5, "deadlock".into()));
+        staging.store_files(digest, &files("first")).unwrap();
+        staging.store_files(digest, &files("second")).unwrap();
+        assert_eq!(store.entry(digest), StoreEntry::Done(store.run(digest)));
         assert_eq!(fs::read_to_string(store.run(digest).join("stats.json")).unwrap(), "first");
         assert_eq!(fs::read_dir(store.path("failed")).unwrap().count(), 0);
         drop(staging);
@@ -181,9 +181,9 @@ mod tests {
         let store = Store::open(folder.path()).unwrap();
         let broken = [files("1"), vec![ResultFile::new("missing/folder", "")]].concat();
         let digest = Digest::of(b"1");
-        assert!(matches!(store.staging().unwrap().put(digest, &broken), Err(FolderError::Io { action: "write", .. })));
-        assert_eq!(store.entry(digest), Entry::Missing);
-        store.staging().unwrap().put(digest, &files("1")).unwrap();
+        assert!(matches!(store.staging().unwrap().store_files(digest, &broken), Err(FolderError::Io { action: "write", .. })));
+        assert_eq!(store.entry(digest), StoreEntry::Missing);
+        store.staging().unwrap().store_files(digest, &files("1")).unwrap();
         assert!(store.has(digest));
     }
 

@@ -13,7 +13,7 @@ const RUNS_PER_SLICE: usize = 10;
 
 /// A sweep to submit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Job {
+pub struct SubmittedSweep {
     /// Name of the plan.
     pub name: String,
     /// Path of the program, valid on all hosts.
@@ -41,14 +41,14 @@ pub fn slices(runs: usize, given: Option<usize>) -> usize {
     given.unwrap_or_else(|| runs.div_ceil(RUNS_PER_SLICE).min(MAX_SLICES)).clamp(1, runs.max(1))
 }
 
-fn word(path: &Path) -> String {
+fn shell_path(path: &Path) -> String {
     shell_word(&path.display().to_string())
 }
 
-impl Job {
+impl SubmittedSweep {
     /// Returns the part of the command that all scripts share.
     fn sweep(&self) -> String {
-        format!("{} sweep {} --out {}", word(&self.program), word(&self.plan), word(&self.out))
+        format!("{} sweep {} --out {}", shell_path(&self.program), shell_path(&self.plan), shell_path(&self.out))
     }
 
     /// Returns the command that collects the table.
@@ -82,18 +82,18 @@ impl Job {
 
     fn slurm_script(&self, head: &[String], command: &str) -> String {
         let head: String = head.iter().map(|line| format!("#SBATCH {line}\n")).collect();
-        format!("#!/bin/bash\n{head}cd {} || exit\n{command}\n", word(&self.folder))
+        format!("#!/bin/bash\n{head}cd {} || exit\n{command}\n", shell_path(&self.folder))
     }
 
     /// Returns the script that submits an array to HyperQueue, waits for it and collects the table.
     pub fn hyperqueue(&self) -> String {
-        let log = word(&self.out.join("hyperqueue/slice-%{TASK_ID}.log"));
+        let log = shell_path(&self.out.join("hyperqueue/slice-%{TASK_ID}.log"));
         let task = format!("exec {} --jobs {} --slice \"$HQ_TASK_ID/{}\"", self.sweep(), self.cpus, self.slices);
         let options: String = self.options.iter().map(|option| format!(" {}", shell_word(option))).collect();
         format!(
             "#!/bin/bash\ncd {} || exit\nhq submit --wait --name {} --array 1-{} --cpus {} --stdout {log} --stderr {log}{options} -- \\\n    bash -c {}\n\
              exec {}\n",
-            word(&self.folder),
+            shell_path(&self.folder),
             shell_word(&self.name),
             self.slices,
             self.cpus,
@@ -113,8 +113,8 @@ fn quoted(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn job() -> Job {
-        Job {
+    fn job() -> SubmittedSweep {
+        SubmittedSweep {
             name: "sms".into(),
             program: "/opt/warpshard".into(),
             folder: "/home/a b".into(),

@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use warpshard_report::frame::{Cell, Frame, Kind};
+use warpshard_report::frame::{Cell, ColumnKind, Frame};
 use warpshard_run::Digest;
 use warpshard_view::Stats;
 
-use super::expand::Run;
-use super::store::{Entry, Store};
+use super::expand::SweepRun;
+use super::store::{Store, StoreEntry};
 
 /// A table with a row per run. Equal results give equal bytes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Table {
+pub struct SweepTable {
     /// Columns and rows of the table.
     pub frame: Frame,
     /// Number of failed runs.
@@ -21,55 +21,55 @@ pub struct Table {
 }
 
 /// Columns in front of the columns of the changes.
-const PLAN: [(&str, Kind); 6] = [
-    ("run", Kind::Count),
-    ("status", Kind::Text),
-    ("machine", Kind::Text),
-    ("workload", Kind::Text),
-    ("policies", Kind::Text),
-    ("seed", Kind::Count),
+const PLAN_COLUMNS: [(&str, ColumnKind); 6] = [
+    ("run", ColumnKind::Count),
+    ("status", ColumnKind::Text),
+    ("machine", ColumnKind::Text),
+    ("workload", ColumnKind::Text),
+    ("policies", ColumnKind::Text),
+    ("seed", ColumnKind::Count),
 ];
 
 /// Columns of the results, in front of the shares of scheduler cycles.
-const RESULTS: [(&str, Kind); 16] = [
-    ("ended_by", Kind::Text),
-    ("cycles", Kind::Count),
-    ("net_cycles", Kind::Count),
-    ("warp_instructions", Kind::Count),
-    ("thread_instructions", Kind::Count),
-    ("ipc", Kind::Number),
-    ("kernels_ended", Kind::Count),
-    ("ctas_done", Kind::Count),
-    ("l1_accesses", Kind::Count),
-    ("l1_hit_rate", Kind::Number),
-    ("llc_accesses", Kind::Count),
-    ("llc_hit_rate", Kind::Number),
-    ("dram_bytes", Kind::Count),
-    ("dram_row_hit_rate", Kind::Number),
-    ("joules", Kind::Number),
-    ("mean_watts", Kind::Number),
+const RESULT_COLUMNS: [(&str, ColumnKind); 16] = [
+    ("ended_by", ColumnKind::Text),
+    ("cycles", ColumnKind::Count),
+    ("net_cycles", ColumnKind::Count),
+    ("warp_instructions", ColumnKind::Count),
+    ("thread_instructions", ColumnKind::Count),
+    ("ipc", ColumnKind::Number),
+    ("kernels_ended", ColumnKind::Count),
+    ("ctas_done", ColumnKind::Count),
+    ("l1_accesses", ColumnKind::Count),
+    ("l1_hit_rate", ColumnKind::Number),
+    ("llc_accesses", ColumnKind::Count),
+    ("llc_hit_rate", ColumnKind::Number),
+    ("dram_bytes", ColumnKind::Count),
+    ("dram_row_hit_rate", ColumnKind::Number),
+    ("joules", ColumnKind::Number),
+    ("mean_watts", ColumnKind::Number),
 ];
 
-impl Table {
+impl SweepTable {
     /// Collects the runs, whose digests are given in the same order, from a store. `keys` are the keys that differ between the runs.
     ///
     /// A result that cannot be read counts as missing; its row has the reason.
-    pub fn collect(runs: &[Run], digests: &[Digest], keys: &[String], store: &Store) -> Self {
-        let found: Vec<Found> = runs.iter().zip(digests).map(|(_, &digest)| Found::of(store, digest)).collect();
+    pub fn collect(runs: &[SweepRun], digests: &[Digest], keys: &[String], store: &Store) -> Self {
+        let found: Vec<StoredResult> = runs.iter().zip(digests).map(|(_, &digest)| StoredResult::of(store, digest)).collect();
         let mut reasons: Vec<String> = Vec::new();
-        for name in found.iter().filter_map(|found| found.stats.as_ref()?.object(&REASONS)).flat_map(serde_json::Map::keys) {
+        for name in found.iter().filter_map(|found| found.stats.as_ref()?.object(&REASONS_PATH)).flat_map(serde_json::Map::keys) {
             if !reasons.contains(name) {
                 reasons.push(name.clone());
             }
         }
-        let columns = PLAN.iter().map(|&(name, kind)| (name.to_owned(), kind));
-        let columns = columns.chain(keys.iter().map(|key| (key.clone(), Kind::Count)));
-        let columns = columns.chain(RESULTS.iter().map(|&(name, kind)| (name.to_owned(), kind)));
-        let columns = columns.chain(reasons.iter().map(|name| (format!("share_{name}"), Kind::Number)));
-        let columns = columns.chain(["digest", "error"].map(|name| (name.to_owned(), Kind::Text)));
-        let row = |((run, digest), found): ((&Run, &Digest), &Found)| {
+        let columns = PLAN_COLUMNS.iter().map(|&(name, kind)| (name.to_owned(), kind));
+        let columns = columns.chain(keys.iter().map(|key| (key.clone(), ColumnKind::Count)));
+        let columns = columns.chain(RESULT_COLUMNS.iter().map(|&(name, kind)| (name.to_owned(), kind)));
+        let columns = columns.chain(reasons.iter().map(|name| (format!("share_{name}"), ColumnKind::Number)));
+        let columns = columns.chain(["digest", "error"].map(|name| (name.to_owned(), ColumnKind::Text)));
+        let row = |((run, digest), found): ((&SweepRun, &Digest), &StoredResult)| {
             let mut row = plan_cells(run, found.status, keys);
-            row.extend(found.stats.as_ref().map_or_else(|| vec![Cell::Empty; RESULTS.len()], results));
+            row.extend(found.stats.as_ref().map_or_else(|| vec![Cell::Empty; RESULT_COLUMNS.len()], results));
             row.extend(reasons.iter().map(|reason| found.stats.as_ref().map_or(Cell::Empty, |stats| share(stats, reason))));
             row.push(Cell::text(digest.to_string()));
             row.push(Cell::text(found.error.clone()));
@@ -83,29 +83,29 @@ impl Table {
     }
 }
 
-const REASONS: [&str; 2] = ["scheduler_cycles", "reasons"];
+const REASONS_PATH: [&str; 2] = ["scheduler_cycles", "reasons"];
 
 /// The stored data of a run.
-struct Found {
+struct StoredResult {
     status: &'static str,
     stats: Option<Stats>,
     error: String,
 }
 
-impl Found {
+impl StoredResult {
     fn of(store: &Store, digest: Digest) -> Self {
         match store.entry(digest) {
-            Entry::Done(folder) => match Stats::read(&folder) {
+            StoreEntry::Done(folder) => match Stats::read(&folder) {
                 Ok(stats) => Self { status: "done", stats: Some(stats), error: String::new() },
                 Err(error) => Self { status: "missing", stats: None, error: error.to_string() },
             },
-            Entry::Failed(_, error) => Self { status: "failed", stats: None, error },
-            Entry::Missing => Self { status: "missing", stats: None, error: String::new() },
+            StoreEntry::Failed(_, error) => Self { status: "failed", stats: None, error },
+            StoreEntry::Missing => Self { status: "missing", stats: None, error: String::new() },
         }
     }
 }
 
-fn plan_cells(run: &Run, status: &str, keys: &[String]) -> Vec<Cell> {
+fn plan_cells(run: &SweepRun, status: &str, keys: &[String]) -> Vec<Cell> {
     let plan = [
         Cell::Count(run.number as u64),
         Cell::text(status),
@@ -149,7 +149,7 @@ fn results(stats: &Stats) -> Vec<Cell> {
 
 fn share(stats: &Stats, reason: &str) -> Cell {
     let all = stats.number(&["scheduler_cycles", "total"]).filter(|all| *all > 0.0);
-    let part = stats.object(&REASONS).and_then(|reasons| reasons.get(reason)).and_then(Value::as_f64);
+    let part = stats.object(&REASONS_PATH).and_then(|reasons| reasons.get(reason)).and_then(Value::as_f64);
     Cell::number(part.zip(all).map(|(part, all)| part / all))
 }
 
@@ -168,9 +168,9 @@ mod tests {
         let digests = [b"1", b"2", b"3"].map(|text| Digest::of(text));
         let stats = r#"{"schema_version": 1, "ended_by": "completed", "total": {"cycles": 100, "ipc": 1.5},
             "scheduler_cycles": {"total": 8, "reasons": {"issued": 2}}}"#;
-        staging.put(digests[0], &[ResultFile::new("stats.json", stats)]).unwrap();
-        staging.fail(digests[1], 5, "deadlock, \"here\"").unwrap();
-        let table = Table::collect(&plan.runs(), &digests, &plan.keys(), &store);
+        staging.store_files(digests[0], &[ResultFile::new("stats.json", stats)]).unwrap();
+        staging.store_failure(digests[1], 5, "deadlock, \"here\"").unwrap();
+        let table = SweepTable::collect(&plan.runs(), &digests, &plan.keys(), &store);
         assert_eq!((table.failed, table.missing), (1, 1));
         let text = table.frame.csv();
         let lines: Vec<&str> = text.lines().collect();
@@ -182,6 +182,9 @@ mod tests {
         assert!(lines[3].starts_with("3,missing,"), "{text}");
         let kind = |name: &str| table.frame.columns().iter().find(|(known, _)| known == name).map(|(_, kind)| *kind);
         let kinds = ["gpu.sms", "gpu.sm.order", "cycles", "joules", "share_issued", "digest"].map(kind);
-        assert_eq!(kinds.map(Option::unwrap), [Kind::Count, Kind::Text, Kind::Count, Kind::Number, Kind::Number, Kind::Text]);
+        assert_eq!(
+            kinds.map(Option::unwrap),
+            [ColumnKind::Count, ColumnKind::Text, ColumnKind::Count, ColumnKind::Number, ColumnKind::Number, ColumnKind::Text]
+        );
     }
 }

@@ -6,13 +6,13 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
 /// Keys with one value each, in the order of the file. `gpu.sms = 56`, `"gpu.sms" = 56` and `sms = 56` under `[set.gpu]` are equivalent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Keys(pub(super) Vec<(String, String)>);
+pub(super) struct KeyValues(pub(super) Vec<(String, String)>);
 
 /// Keys with a list of values each, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Axes(pub(super) Vec<(String, Vec<String>)>);
+pub(super) struct GridAxes(pub(super) Vec<(String, Vec<String>)>);
 
-impl<'de> Deserialize<'de> for Keys {
+impl<'de> Deserialize<'de> for KeyValues {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let read = |key: &str, value: &toml::Value| {
             text(value).ok_or_else(|| format!("`{key}`: expected one value; lists stand in [grid] or [[zip]]"))
@@ -21,7 +21,7 @@ impl<'de> Deserialize<'de> for Keys {
     }
 }
 
-impl<'de> Deserialize<'de> for Axes {
+impl<'de> Deserialize<'de> for GridAxes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let read = |key: &str, value: &toml::Value| {
             let values = value.as_array().and_then(|values| values.iter().map(text).collect::<Option<Vec<_>>>());

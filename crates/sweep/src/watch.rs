@@ -1,7 +1,7 @@
 //! Progress reports of a sweep.
 
 /// An observer of a sweep's progress. The thread of a run that has ended calls it.
-pub trait Watch: Send {
+pub trait SweepWatch: Send {
     /// Called when the sweep begins, with the number of runs to simulate.
     fn begin(&mut self, all: usize);
 

@@ -8,14 +8,14 @@ use std::ops::Range;
 use warpshard_base::LaneMask;
 use warpshard_workload::{AddressForm, StreamBuilder, WarpStream};
 
-use super::error::{Fault, ProblemKind};
+use super::error::{ProblemKind, TextFault};
 use super::notes::{FIXED_NOTES, GAPS_NOTE, UNLISTED_NOTE};
-use super::table::{Dialect, Entry, StaticTable, malformed};
+use super::table::{Dialect, StaticEntry, StaticTable, malformed};
 use super::text::{decimal, hex, is_end, next_line, quote, skip_blanks, skip_token, token};
 
 /// Layout of the CTA blocks of a kernel.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(super) struct BlockLayout {
     /// Tokens before the program counter of a line: CTA coordinates and warp up to tracer version 2, and the source line if recorded.
     pub(super) lead: usize,
     /// Warps per CTA according to the header.
@@ -24,7 +24,7 @@ pub(super) struct Layout {
 
 /// A CTA's text block to decode.
 #[derive(Clone, Debug)]
-pub(super) struct Block {
+pub(super) struct CtaBlock {
     /// Index of the CTA in the grid.
     pub(super) cta: u32,
     /// Byte range of the block's text, without the closing line.
@@ -35,15 +35,15 @@ pub(super) struct Block {
 
 /// The decoded contents of a block.
 #[derive(Debug, Default)]
-pub(super) struct Parsed {
+pub(super) struct ParsedBlock {
     /// One stream per warp with its fingerprint; empty if there are fresh instructions or a fault.
     pub(super) warps: Vec<(WarpStream, u64)>,
     /// Instructions that the table lacks, in the order of their first occurrence.
-    pub(super) fresh: Vec<Entry>,
+    pub(super) fresh: Vec<StaticEntry>,
     /// Number of occurrences of each note, or `None` if no note occurred.
     pub(super) notes: Option<Box<[u64]>>,
     /// The first fault of the block.
-    pub(super) fault: Option<Fault>,
+    pub(super) fault: Option<TextFault>,
 }
 
 /// The text of the last occurrence of an instruction and the instruction that followed it. Warps mostly execute the same instructions one
@@ -57,7 +57,7 @@ struct LastLine {
     mask: LaneMask,
     /// True if addresses follow the static part of the line.
     is_access: bool,
-    /// Index of the instruction's note; see [`Entry::note`].
+    /// Index of the instruction's note; see [`StaticEntry::note`].
     note: u32,
     /// Index of the instruction that followed the last occurrence.
     next: u32,
@@ -76,7 +76,7 @@ struct AddressTail {
     /// change.
     place: u32,
     /// True if the slot holds the words of these differences.
-    kept: bool,
+    is_cached: bool,
 }
 
 /// A decoder for the CTA blocks of one text.
@@ -84,29 +84,29 @@ pub(super) struct BlockParser<'a> {
     text: &'a [u8],
     table: &'a StaticTable,
     dialect: &'a Dialect,
-    layout: &'a Layout,
+    layout: &'a BlockLayout,
     builder: StreamBuilder,
     extra: StaticTable,
     notes: Vec<u64>,
     /// Last occurrences by index of the static instruction; the last element represents the start of a warp.
     last_lines: Box<[LastLine]>,
     /// Index in `seen` of the previous instruction.
-    before: usize,
+    previous: usize,
     /// Encoded words of the cached address differences.
     tails: Vec<[u32; 31]>,
 }
 
 impl<'a> BlockParser<'a> {
-    pub(super) fn new(text: &'a [u8], table: &'a StaticTable, dialect: &'a Dialect, layout: &'a Layout) -> Self {
+    pub(super) fn new(text: &'a [u8], table: &'a StaticTable, dialect: &'a Dialect, layout: &'a BlockLayout) -> Self {
         let notes = vec![0; FIXED_NOTES + table.notes().len()];
         let beginning = table.entries().len();
         let last_lines = vec![LastLine::default(); beginning + 1].into();
         let (builder, extra) = Default::default();
-        Self { text, table, dialect, layout, builder, extra, notes, last_lines, before: beginning, tails: Vec::new() }
+        Self { text, table, dialect, layout, builder, extra, notes, last_lines, previous: beginning, tails: Vec::new() }
     }
 
     /// Decodes one block.
-    pub(super) fn parse(&mut self, block: &Block) -> Parsed {
+    pub(super) fn parse(&mut self, block: &CtaBlock) -> ParsedBlock {
         self.extra = StaticTable::default();
         self.notes.fill(0);
         self.builder.finish();
@@ -114,17 +114,17 @@ impl<'a> BlockParser<'a> {
         let fault = self.warps(block, &mut streams).err();
         let fresh = self.extra.entries().to_vec();
         if fault.is_some() || !fresh.is_empty() {
-            return Parsed { fresh, fault, ..Parsed::default() };
+            return ParsedBlock { fresh, fault, ..ParsedBlock::default() };
         }
         self.notes[UNLISTED_NOTE] = streams.iter().filter(|stream| stream.is_none()).count() as u64;
         let notes = self.notes.iter().any(|&times| times > 0).then(|| self.notes.as_slice().into());
         let warps = streams.into_iter().map(|stream| stream.unwrap_or_default());
         let warps = warps.map(|stream: WarpStream| (stream.fingerprint(), stream)).map(|(print, stream)| (stream, print));
-        Parsed { warps: warps.collect(), fresh, notes, fault: None }
+        ParsedBlock { warps: warps.collect(), fresh, notes, fault: None }
     }
 
-    fn warps(&mut self, block: &Block, streams: &mut [Option<WarpStream>]) -> Result<(), Fault> {
-        let mut at = self.open(block)?;
+    fn warps(&mut self, block: &CtaBlock, streams: &mut [Option<WarpStream>]) -> Result<(), TextFault> {
+        let mut at = self.find_opening(block)?;
         loop {
             at = self.skip_empty(at, block.range.end);
             if at >= block.range.end {
@@ -135,22 +135,22 @@ impl<'a> BlockParser<'a> {
                 at = next_line(self.text, at);
                 continue;
             }
-            let Some(number) = self.assigned(rest, at, b"warp") else {
+            let Some(number) = self.assigned_number(rest, at, b"warp") else {
                 return Err(self.not_a_warp(at, block));
             };
             let warp = self.warp_number(number, at, block, streams)?;
             let line = self.skip_empty(next_line(self.text, at), block.range.end);
-            let Some(promised) = self.assigned(&self.text[line..block.range.end], line, b"insts") else {
-                return Err(self.no_count(line, warp, block));
+            let Some(promised) = self.assigned_number(&self.text[line..block.range.end], line, b"insts") else {
+                return Err(self.missing_count(line, warp, block));
             };
             at = self.instructions(next_line(self.text, line).min(block.range.end), warp, promised, block)?;
             streams[warp as usize] = Some(self.builder.finish());
         }
-        if block.cut { Err(self.cut(at, block, "after the warps that it lists".into())) } else { Ok(()) }
+        if block.cut { Err(self.truncated_block(at, block, "after the warps that it lists".into())) } else { Ok(()) }
     }
 
     /// Finds the opening line of a block, which comments may precede.
-    fn open(&self, block: &Block) -> Result<usize, Fault> {
+    fn find_opening(&self, block: &CtaBlock) -> Result<usize, TextFault> {
         let mut at = block.range.start;
         loop {
             at = self.skip_empty(at, block.range.end);
@@ -161,7 +161,7 @@ impl<'a> BlockParser<'a> {
             // The kernel's header precedes the first CTA.
             let before = rest.starts_with(b"#") || block.cta == 0 && rest.starts_with(b"-");
             if !before {
-                return Err(Fault {
+                return Err(TextFault {
                     at,
                     kind: ProblemKind::Count,
                     what: "instructions are outside of a CTA's block".into(),
@@ -175,9 +175,9 @@ impl<'a> BlockParser<'a> {
     }
 
     /// Appends the instructions of a warp to the builder and returns the offset after their lines.
-    fn instructions(&mut self, mut at: usize, warp: u32, promised: u32, block: &Block) -> Result<usize, Fault> {
+    fn instructions(&mut self, mut at: usize, warp: u32, promised: u32, block: &CtaBlock) -> Result<usize, TextFault> {
         let end = block.range.end;
-        self.before = self.last_lines.len() - 1;
+        self.previous = self.last_lines.len() - 1;
         for found in 0..promised {
             if let Some(after) = self.append_repeated(at) {
                 at = after;
@@ -185,14 +185,14 @@ impl<'a> BlockParser<'a> {
             }
             at = self.skip_empty(at, end);
             if at >= end || !self.text[at].is_ascii_hexdigit() {
-                return Err(self.too_few(at, warp, promised, found, block));
+                return Err(self.missing_instructions(at, warp, promised, found, block));
             }
             let line = at;
             at = match self.instruction(at) {
                 Ok(after) => next_line(self.text, after),
                 // A killed tracer leaves an incomplete last line.
                 Err(_) if block.cut && next_line(self.text, line) == self.text.len() => {
-                    return Err(self.too_few(line, warp, promised, found, block));
+                    return Err(self.missing_instructions(line, warp, promised, found, block));
                 }
                 Err(mut fault) => {
                     fault.found = format!("{} in cta {}, warp {warp}", fault.found, block.cta);
@@ -208,7 +208,7 @@ impl<'a> BlockParser<'a> {
     #[inline]
     fn append_repeated(&mut self, at: usize) -> Option<usize> {
         let text = self.text;
-        let index = self.last_lines[self.before].next;
+        let index = self.last_lines[self.previous].next;
         let seen = *self.last_lines.get(index as usize)?;
         if seen.len == 0 || !text[at..].starts_with(&text[seen.at..seen.at + seen.len]) {
             return None;
@@ -230,7 +230,7 @@ impl<'a> BlockParser<'a> {
         if seen.note != 0 {
             self.notes[seen.note as usize] += 1;
         }
-        self.before = index as usize;
+        self.previous = index as usize;
         Some(after)
     }
 
@@ -238,7 +238,7 @@ impl<'a> BlockParser<'a> {
     /// the line, or `None` without a change.
     #[inline]
     fn append_same_differences(&mut self, at: usize, index: u32, seen: &LastLine) -> Option<usize> {
-        let AddressTail { at: tail, len, form, place, kept } = seen.tail;
+        let AddressTail { at: tail, len, form, place, is_cached: kept } = seen.tail;
         if !kept || seen.mask != LaneMask::FULL {
             return None;
         }
@@ -247,10 +247,10 @@ impl<'a> BlockParser<'a> {
         let (base, after) = hex(self.text, at)?;
         let at = skip_blanks(self.text, after);
         if !self.text[at..].starts_with(&self.text[tail..tail + len]) {
-            self.last_lines[index as usize].tail.kept = false;
+            self.last_lines[index as usize].tail.is_cached = false;
             return None;
         }
-        self.builder.prepared(index, form, base, if form == AddressForm::Affine { &words[..1] } else { words });
+        self.builder.encoded_access(index, form, base, if form == AddressForm::Affine { &words[..1] } else { words });
         Some(at + len)
     }
 
@@ -266,7 +266,7 @@ impl<'a> BlockParser<'a> {
         let before = &text[seen.tail.at..seen.tail.at + seen.tail.len];
         let again = !before.is_empty() && text.get(at..end) == Some(before) && before.ends_with(b"\n");
         let tail = &mut self.last_lines[index as usize].tail;
-        (tail.at, tail.len, tail.kept) = (at, end.saturating_sub(at), false);
+        (tail.at, tail.len, tail.is_cached) = (at, end.saturating_sub(at), false);
         if again && let Some((form, words)) = self.builder.last_tail() {
             if tail.place == 0 {
                 self.tails.push(words);
@@ -274,7 +274,7 @@ impl<'a> BlockParser<'a> {
             } else {
                 self.tails[tail.place as usize - 1] = words;
             }
-            (tail.form, tail.kept) = (form, true);
+            (tail.form, tail.is_cached) = (form, true);
         }
     }
 
@@ -286,15 +286,15 @@ impl<'a> BlockParser<'a> {
         // A blank or line end must terminate the token or line; at the end of the text it is missing.
         let complete = text[after - 1] == if is_access { b' ' } else { b'\n' };
         let note = self.table.entries()[index as usize].note;
-        self.last_lines[self.before].next = index;
-        self.before = index as usize;
-        let LastLine { next, tail, .. } = self.last_lines[self.before];
-        self.last_lines[self.before] = LastLine { at, len: if complete { after - at } else { 0 }, mask, is_access, note, next, tail };
+        self.last_lines[self.previous].next = index;
+        self.previous = index as usize;
+        let LastLine { next, tail, .. } = self.last_lines[self.previous];
+        self.last_lines[self.previous] = LastLine { at, len: if complete { after - at } else { 0 }, mask, is_access, note, next, tail };
     }
 
     /// Appends the instruction of one line to the builder and returns an offset inside that line.
     #[inline]
-    fn instruction(&mut self, mut at: usize) -> Result<usize, Fault> {
+    fn instruction(&mut self, mut at: usize) -> Result<usize, TextFault> {
         let (text, line) = (self.text, at);
         for _ in 0..self.layout.lead {
             at = skip_blanks(text, skip_token(text, at));
@@ -328,7 +328,7 @@ impl<'a> BlockParser<'a> {
                     (0, self.extra.entries()[index as usize].inst.mem.is_some())
                 }
                 None => {
-                    let (entry, after) = Entry::parse(pc, text, at, self.dialect)?;
+                    let (entry, after) = StaticEntry::parse(pc, text, at, self.dialect)?;
                     at = after;
                     let is_access = entry.inst.mem.is_some();
                     self.extra.insert(entry);
@@ -344,7 +344,7 @@ impl<'a> BlockParser<'a> {
     }
 
     /// Appends an access with addresses in any of the three address modes to the builder.
-    fn addresses(&mut self, at: usize, index: u32, mask: LaneMask) -> Result<usize, Fault> {
+    fn addresses(&mut self, at: usize, index: u32, mask: LaneMask) -> Result<usize, TextFault> {
         let text = self.text;
         let lanes = mask.count() as usize;
         let at = skip_blanks(text, at);
@@ -355,7 +355,7 @@ impl<'a> BlockParser<'a> {
         let mode = text[at];
         let mut at = skip_blanks(text, at + 1);
         if mode == b'1' {
-            return self.strided(at, index, mask);
+            return self.strided_access(at, index, mask);
         }
         let mut addresses = [0u64; 32];
         let mut given = 0;
@@ -377,7 +377,7 @@ impl<'a> BlockParser<'a> {
     }
 
     /// Appends an access given by base and stride to the builder.
-    fn strided(&mut self, at: usize, index: u32, mask: LaneMask) -> Result<usize, Fault> {
+    fn strided_access(&mut self, at: usize, index: u32, mask: LaneMask) -> Result<usize, TextFault> {
         let (text, lanes) = (self.text, mask.count() as usize);
         let Some((base, after)) = hex(text, at) else { return Err(too_few_addresses(text, at, b'1', 0, lanes)) };
         let at = skip_blanks(text, after);
@@ -405,7 +405,7 @@ impl<'a> BlockParser<'a> {
     }
 
     /// Returns `N` of a line `word = N`.
-    fn assigned(&self, rest: &[u8], at: usize, word: &[u8]) -> Option<u32> {
+    fn assigned_number(&self, rest: &[u8], at: usize, word: &[u8]) -> Option<u32> {
         if !rest.starts_with(word) {
             return None;
         }
@@ -417,12 +417,12 @@ impl<'a> BlockParser<'a> {
         decimal(self.text, at).and_then(|(value, _)| u32::try_from(value).ok())
     }
 
-    fn warp_number(&self, number: u32, at: usize, block: &Block, streams: &[Option<WarpStream>]) -> Result<u32, Fault> {
+    fn warp_number(&self, number: u32, at: usize, block: &CtaBlock, streams: &[Option<WarpStream>]) -> Result<u32, TextFault> {
         let warps = self.layout.warps;
         let fault = |what: &str, expected: String| {
             let found = format!("warp {number} in cta {}", block.cta);
             let help = "the header's block dim or the file is wrong: trace the kernel again".into();
-            Err(Fault { at, kind: ProblemKind::Count, what: what.into(), found, expected, help })
+            Err(TextFault { at, kind: ProblemKind::Count, what: what.into(), found, expected, help })
         };
         match streams.get(number as usize) {
             None => fault("the warp lies outside of its block", format!("a number below {warps}, the warps of a block by the header")),
@@ -431,31 +431,31 @@ impl<'a> BlockParser<'a> {
         }
     }
 
-    fn not_a_warp(&self, at: usize, block: &Block) -> Fault {
+    fn not_a_warp(&self, at: usize, block: &CtaBlock) -> TextFault {
         let line = &self.text[at..next_line(self.text, at).min(block.range.end)];
         if block.cut && line.len() < b"warp = 0\n".len() {
-            return self.cut(at, block, "between two warps".into());
+            return self.truncated_block(at, block, "between two warps".into());
         }
         let more = self.text[at].is_ascii_hexdigit();
         let what = if more { "a warp lists more instructions than it declares" } else { "this line does not belong to a CTA's block" };
         let found = format!("{} in cta {}", quote(line), block.cta);
         let help = "the file is damaged: trace or copy it again".into();
-        Fault { at, kind: ProblemKind::Count, what: what.into(), found, expected: "`warp = N` or `#END_TB`".into(), help }
+        TextFault { at, kind: ProblemKind::Count, what: what.into(), found, expected: "`warp = N` or `#END_TB`".into(), help }
     }
 
-    fn no_count(&self, at: usize, warp: u32, block: &Block) -> Fault {
+    fn missing_count(&self, at: usize, warp: u32, block: &CtaBlock) -> TextFault {
         if block.cut && next_line(self.text, at) >= block.range.end {
-            return self.cut(at, block, format!("before the instructions of warp {warp}"));
+            return self.truncated_block(at, block, format!("before the instructions of warp {warp}"));
         }
         malformed(self.text, at.min(self.text.len()), &format!("the instruction count of cta {}, warp {warp}", block.cta), "`insts = N`")
     }
 
-    fn too_few(&self, at: usize, warp: u32, promised: u32, found: u32, block: &Block) -> Fault {
+    fn missing_instructions(&self, at: usize, warp: u32, promised: u32, found: u32, block: &CtaBlock) -> TextFault {
         let cta = block.cta;
         if block.cut {
-            return self.cut(at, block, format!("after {found} of the {promised} instructions of warp {warp}"));
+            return self.truncated_block(at, block, format!("after {found} of the {promised} instructions of warp {warp}"));
         }
-        Fault {
+        TextFault {
             at: at.min(self.text.len()),
             kind: ProblemKind::Count,
             what: "a warp lists fewer instructions than it declares".into(),
@@ -465,8 +465,8 @@ impl<'a> BlockParser<'a> {
         }
     }
 
-    fn cut(&self, at: usize, block: &Block, place: String) -> Fault {
-        Fault {
+    fn truncated_block(&self, at: usize, block: &CtaBlock, place: String) -> TextFault {
+        TextFault {
             at: at.min(self.text.len()),
             kind: ProblemKind::Cut,
             what: "the file ends inside a CTA".into(),
@@ -484,9 +484,9 @@ fn after_mode(text: &[u8], at: usize) -> Option<usize> {
     (text.get(at) == Some(&b'2') && is_end(text, at + 1)).then(|| skip_blanks(text, at + 1))
 }
 
-fn too_few_addresses(text: &[u8], at: usize, mode: u8, given: usize, lanes: usize) -> Fault {
+fn too_few_addresses(text: &[u8], at: usize, mode: u8, given: usize, lanes: usize) -> TextFault {
     if mode == b'0' && token(text, at).is_empty() || mode == b'2' && given > 0 {
-        return Fault {
+        return TextFault {
             at,
             kind: ProblemKind::Instruction,
             what: "an access has fewer addresses than active lanes".into(),

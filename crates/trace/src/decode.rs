@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::decoder::{Batch, Setup, TextDecoder};
+use super::decoder::{DecodedBatch, DecoderSetup, TextDecoder};
 use super::native::NativeDecoder;
 use super::table::StaticTable;
 
@@ -14,7 +14,7 @@ pub(super) enum Decoder {
 }
 
 impl Decoder {
-    pub(super) fn new(setup: Arc<Setup>) -> Self {
+    pub(super) fn new(setup: Arc<DecoderSetup>) -> Self {
         match setup.native.clone() {
             Some(kernel) => Self::Native(NativeDecoder::new(setup, kernel)),
             None => Self::Text(TextDecoder::new(setup)),
@@ -57,7 +57,7 @@ impl Decoder {
     }
 
     /// Decodes at least one CTA, and further CTAs that are already in memory while their text stays below `budget` bytes.
-    pub(super) fn next_batch(&mut self, budget: usize) -> Batch {
+    pub(super) fn next_batch(&mut self, budget: usize) -> DecodedBatch {
         match self {
             Self::Text(decoder) => decoder.next_batch(budget),
             Self::Native(decoder) => decoder.next_batch(budget),

@@ -15,16 +15,16 @@ use rustc_hash::FxHashMap;
 
 use warpshard_workload::{CtaProgram, StaticInst, WarpStream};
 
-use super::block::{Block, BlockParser, Layout, Parsed};
-use super::error::{Fault, ProblemKind, TraceError, unreadable};
+use super::block::{BlockLayout, BlockParser, CtaBlock, ParsedBlock};
+use super::error::{ProblemKind, TextFault, TraceError, unreadable};
 use super::native::NativeKernel;
-use super::reader::Feed;
+use super::reader::TextFeed;
 use super::table::{Dialect, StaticTable};
 
 /// Marker that opens a CTA's block.
-const OPEN: &[u8] = b"#BEGIN_TB";
+const BLOCK_OPENING: &[u8] = b"#BEGIN_TB";
 /// Marker that closes a CTA's block.
-const CLOSE: &[u8] = b"#END_TB";
+const BLOCK_CLOSING: &[u8] = b"#END_TB";
 
 /// Bytes of text without an opening marker after which the file is rejected.
 const MAX_UNGROUPED_BYTES: usize = 1 << 20;
@@ -35,10 +35,10 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// Settings for decoding a kernel's file.
 #[derive(Clone, Debug)]
-pub(super) struct Setup {
+pub(super) struct DecoderSetup {
     pub(super) file: PathBuf,
     pub(super) dialect: Dialect,
-    pub(super) layout: Layout,
+    pub(super) layout: BlockLayout,
     /// CTAs of the grid according to the header.
     pub(super) ctas: u32,
     /// The grid's dimensions as text for messages.
@@ -52,7 +52,7 @@ pub(super) struct Setup {
 
 /// The outcome at the end of a file.
 #[derive(Clone, Debug)]
-pub(super) enum End {
+pub(super) enum DecodeEnd {
     /// All CTAs are decoded, and no text follows them.
     Finished,
     /// CTAs from `from` on cannot be decoded.
@@ -66,7 +66,7 @@ pub(super) enum End {
 
 /// A decoded CTA with the counts of its notes.
 #[derive(Debug)]
-pub(super) struct Decoded {
+pub(super) struct DecodedCta {
     pub(super) program: Arc<CtaProgram>,
     /// Counts of notes for a tally, if any note occurred.
     pub(super) notes: Option<Box<[u64]>>,
@@ -74,23 +74,23 @@ pub(super) struct Decoded {
 
 /// Consecutive decoded CTAs, and the end of the file if it was reached.
 #[derive(Debug)]
-pub(super) struct Batch {
-    pub(super) ctas: Vec<Decoded>,
-    pub(super) end: Option<End>,
+pub(super) struct DecodedBatch {
+    pub(super) ctas: Vec<DecodedCta>,
+    pub(super) end: Option<DecodeEnd>,
 }
 
 /// A decoder of one text file from its start to its end.
 #[derive(Debug)]
 pub(super) struct TextDecoder {
-    setup: Arc<Setup>,
-    feed: Option<Feed>,
+    setup: Arc<DecoderSetup>,
+    feed: Option<TextFeed>,
     text: Arc<Vec<u8>>,
     /// Offset of the first block that is not decoded.
     start: usize,
     /// Lines of the file before the buffered text.
     lines: u64,
     read: u64,
-    produced: u32,
+    decoded_ctas: u32,
     table: Arc<StaticTable>,
     code: Arc<[StaticInst]>,
     sharing: StreamCache,
@@ -105,7 +105,7 @@ pub(super) struct TextDecoder {
 #[derive(Clone, Copy, Debug, Default)]
 struct DeclaredSize {
     /// Bytes of the block that were examined, in whole lines.
-    seen: usize,
+    examined_bytes: usize,
     lines: u64,
     warps: u64,
     instructions: u64,
@@ -114,34 +114,34 @@ struct DeclaredSize {
 impl DeclaredSize {
     /// Examines the text read since the last call. Returns the offset in `block` and a description if the block exceeds its declared size.
     fn overrun(&mut self, block: &[u8]) -> Option<(usize, String)> {
-        for end in memchr::memchr_iter(b'\n', &block[self.seen..]).map(|end| self.seen + end).collect::<Vec<_>>() {
-            let line = &block[self.seen..end];
+        for end in memchr::memchr_iter(b'\n', &block[self.examined_bytes..]).map(|end| self.examined_bytes + end).collect::<Vec<_>>() {
+            let line = &block[self.examined_bytes..end];
             if let Some(rest) = line.strip_prefix(b"insts") {
                 let digits = std::str::from_utf8(rest).unwrap_or_default().trim_start_matches([' ', '=']);
                 self.instructions = self.instructions.saturating_add(digits.trim().parse().unwrap_or(0));
                 self.warps += 1;
             }
             self.lines += 1;
-            self.seen = end + 1;
+            self.examined_bytes = end + 1;
             // Blank lines and comments may come between the declared lines.
             let most = self.instructions.saturating_mul(2).saturating_add(64 * self.warps + 65_536);
             if self.lines > most {
                 let Self { lines, warps, instructions, .. } = self;
                 return Some((
-                    self.seen,
+                    self.examined_bytes,
                     format!("more than {lines} lines, of {instructions} instructions in {warps} warps that it declares"),
                 ));
             }
         }
-        if block.len() - self.seen > MAX_LINE_BYTES {
-            return Some((self.seen, format!("a line of more than {MAX_LINE_BYTES} bytes")));
+        if block.len() - self.examined_bytes > MAX_LINE_BYTES {
+            return Some((self.examined_bytes, format!("a line of more than {MAX_LINE_BYTES} bytes")));
         }
-        (block.len() > MAX_CTA_BYTES).then(|| (self.seen, format!("more than {MAX_CTA_BYTES} bytes of text")))
+        (block.len() > MAX_CTA_BYTES).then(|| (self.examined_bytes, format!("more than {MAX_CTA_BYTES} bytes of text")))
     }
 }
 
 impl TextDecoder {
-    pub(super) fn new(setup: Arc<Setup>) -> Self {
+    pub(super) fn new(setup: Arc<DecoderSetup>) -> Self {
         Self {
             setup,
             feed: None,
@@ -149,7 +149,7 @@ impl TextDecoder {
             start: 0,
             lines: 0,
             read: 0,
-            produced: 0,
+            decoded_ctas: 0,
             table: Arc::default(),
             code: Arc::default(),
             sharing: StreamCache::default(),
@@ -170,7 +170,7 @@ impl TextDecoder {
     }
 
     /// Returns the settings for decoding the file.
-    pub(super) fn setup(&self) -> &Setup {
+    pub(super) fn setup(&self) -> &DecoderSetup {
         &self.setup
     }
 
@@ -187,7 +187,7 @@ impl TextDecoder {
     /// Returns the text of block `number` of the last batch, from the end of the previous block to the closing marker.
     pub(super) fn text_of(&self, number: usize) -> &[u8] {
         let span = &self.spans[number];
-        &self.text[span.start..(span.end + CLOSE.len()).min(self.text.len())]
+        &self.text[span.start..(span.end + BLOCK_CLOSING.len()).min(self.text.len())]
     }
 
     /// Rewinds to the start of the file; the static instructions keep their indices.
@@ -197,58 +197,58 @@ impl TextDecoder {
     }
 
     /// Decodes at least one CTA, and further CTAs that are already in memory while their text stays below `budget` bytes.
-    pub(super) fn next_batch(&mut self, budget: usize) -> Batch {
+    pub(super) fn next_batch(&mut self, budget: usize) -> DecodedBatch {
         match self.blocks(budget) {
-            Ok(Blocks::Some(blocks)) => self.decode(blocks),
-            Ok(Blocks::End(end)) => self.finish(end),
+            Ok(NextBlocks::Some(blocks)) => self.decode(blocks),
+            Ok(NextBlocks::End(end)) => self.finish(end),
             Err(error) => {
                 let error = unreadable(&self.setup.file, &error).into();
-                let from = self.produced.min(self.setup.ctas.saturating_sub(1));
-                self.finish(End::Failed { from, error })
+                let from = self.decoded_ctas.min(self.setup.ctas.saturating_sub(1));
+                self.finish(DecodeEnd::Failed { from, error })
             }
         }
     }
 
-    fn finish(&mut self, end: End) -> Batch {
-        self.feed = Some(Feed::Done);
+    fn finish(&mut self, end: DecodeEnd) -> DecodedBatch {
+        self.feed = Some(TextFeed::Done);
         self.text = Arc::default();
         self.start = 0;
-        Batch { ctas: Vec::new(), end: Some(end) }
+        DecodedBatch { ctas: Vec::new(), end: Some(end) }
     }
 
     /// Finds the next blocks of the text; reads more text if no block is complete.
-    fn blocks(&mut self, budget: usize) -> std::io::Result<Blocks> {
+    fn blocks(&mut self, budget: usize) -> std::io::Result<NextBlocks> {
         let mut blocks = Vec::new();
         let (mut from, mut scanned) = (self.start, self.start);
         loop {
-            let cta = self.produced + blocks.len() as u32;
+            let cta = self.decoded_ctas + blocks.len() as u32;
             if cta == self.setup.ctas {
-                return if blocks.is_empty() { self.after_last() } else { Ok(Blocks::Some(blocks)) };
+                return if blocks.is_empty() { self.check_end() } else { Ok(NextBlocks::Some(blocks)) };
             }
-            if let Some(n) = memmem::find(&self.text[scanned..], CLOSE) {
+            if let Some(n) = memmem::find(&self.text[scanned..], BLOCK_CLOSING) {
                 let stop = scanned + n;
-                blocks.push(Block { cta, range: from..stop, cut: false });
-                from = stop + CLOSE.len();
+                blocks.push(CtaBlock { cta, range: from..stop, cut: false });
+                from = stop + BLOCK_CLOSING.len();
                 scanned = from;
                 // The first CTA is decoded alone: it fills the table in which the other CTAs find most of their instructions.
                 if from - self.start >= budget || self.table.entries().is_empty() {
-                    return Ok(Blocks::Some(blocks));
+                    return Ok(NextBlocks::Some(blocks));
                 }
             } else if !blocks.is_empty() {
-                return Ok(Blocks::Some(blocks));
+                return Ok(NextBlocks::Some(blocks));
             } else {
                 // Text without an opening marker is not a grouped trace; it is rejected without reading all of it.
                 let first = &self.text[self.start..self.text.len().min(self.start + MAX_UNGROUPED_BYTES)];
-                if first.len() == MAX_UNGROUPED_BYTES && memmem::find(first, OPEN).is_none() {
-                    return Ok(self.tail(cta));
+                if first.len() == MAX_UNGROUPED_BYTES && memmem::find(first, BLOCK_OPENING).is_none() {
+                    return Ok(self.missing_marker(cta));
                 }
                 if let Some((at, found)) = self.declared.overrun(&self.text[self.start..]) {
-                    return Ok(Blocks::End(self.oversized(cta, self.start + at, found)));
+                    return Ok(NextBlocks::End(self.oversized(cta, self.start + at, found)));
                 }
                 // The closing marker may straddle two chunks.
-                scanned = self.text.len().saturating_sub(CLOSE.len()).max(from) - self.start;
+                scanned = self.text.len().saturating_sub(BLOCK_CLOSING.len()).max(from) - self.start;
                 if !self.fill()? {
-                    return Ok(self.tail(cta));
+                    return Ok(self.missing_marker(cta));
                 }
                 from = self.start;
                 scanned += self.start;
@@ -260,7 +260,7 @@ impl TextDecoder {
     fn fill(&mut self) -> std::io::Result<bool> {
         let Self { setup, feed, text, start, lines, .. } = self;
         if feed.is_none() {
-            *feed = Some(Feed::open(&setup.file, setup.chunk, setup.pool.is_some())?);
+            *feed = Some(TextFeed::open(&setup.file, setup.chunk, setup.pool.is_some())?);
         }
         let text = Arc::make_mut(text);
         *lines += memchr::memchr_iter(b'\n', &text[..*start]).count() as u64;
@@ -273,11 +273,11 @@ impl TextDecoder {
     }
 
     /// Checks that only blanks follow the last CTA of the grid.
-    fn after_last(&mut self) -> std::io::Result<Blocks> {
+    fn check_end(&mut self) -> std::io::Result<NextBlocks> {
         loop {
             if let Some(n) = self.text[self.start..].iter().position(|&b| b > b' ') {
                 let (grid, ctas) = (self.setup.grid.clone(), self.setup.ctas);
-                let fault = Fault {
+                let fault = TextFault {
                     at: self.start + n,
                     kind: ProblemKind::Count,
                     what: "the file continues after the last CTA of the grid".into(),
@@ -285,12 +285,12 @@ impl TextDecoder {
                     expected: format!("the end of the file, as `-grid dim = {grid}` says"),
                     help: "the header's grid dim or the file is wrong: trace the kernel again".into(),
                 };
-                return Ok(Blocks::End(self.failed(ctas - 1, fault)));
+                return Ok(NextBlocks::End(self.decode_failure(ctas - 1, fault)));
             }
             if let Some(tail) = &mut self.tail {
                 tail.extend_from_slice(&self.text[self.start..]);
                 if tail.len() > MAX_LINE_BYTES {
-                    let fault = Fault {
+                    let fault = TextFault {
                         at: self.text.len(),
                         kind: ProblemKind::Count,
                         what: "the file continues after the last CTA of the grid".into(),
@@ -298,19 +298,19 @@ impl TextDecoder {
                         expected: "the end of the file".into(),
                         help: "remove them: they have no meaning".into(),
                     };
-                    return Ok(Blocks::End(self.failed(self.setup.ctas - 1, fault)));
+                    return Ok(NextBlocks::End(self.decode_failure(self.setup.ctas - 1, fault)));
                 }
             }
             self.start = self.text.len();
             if !self.fill()? {
-                return Ok(Blocks::End(End::Finished));
+                return Ok(NextBlocks::End(DecodeEnd::Finished));
             }
         }
     }
 
     /// Returns the failure of CTA `cta` whose block exceeds its declared or maximum size.
-    fn oversized(&self, cta: u32, at: usize, found: String) -> End {
-        let fault = Fault {
+    fn oversized(&self, cta: u32, at: usize, found: String) -> DecodeEnd {
+        let fault = TextFault {
             at,
             kind: ProblemKind::Count,
             what: "a CTA is longer than it declares".into(),
@@ -320,17 +320,17 @@ impl TextDecoder {
             ),
             help: "the file is damaged: trace or copy it again".into(),
         };
-        self.failed(cta, fault)
+        self.decode_failure(cta, fault)
     }
 
     /// Handles the end of the file without a closing marker for CTA `cta`: the file is cut inside this CTA or before it.
-    fn tail(&mut self, cta: u32) -> Blocks {
+    fn missing_marker(&mut self, cta: u32) -> NextBlocks {
         let rest = &self.text[self.start..];
-        if memmem::find(rest, OPEN).is_some() || rest.iter().any(|&b| b > b' ') && !is_comments(rest) {
-            let block = Block { cta, range: self.start..self.text.len(), cut: true };
-            return Blocks::Some(vec![block]);
+        if memmem::find(rest, BLOCK_OPENING).is_some() || rest.iter().any(|&b| b > b' ') && !is_comments(rest) {
+            let block = CtaBlock { cta, range: self.start..self.text.len(), cut: true };
+            return NextBlocks::Some(vec![block]);
         }
-        let fault = Fault {
+        let fault = TextFault {
             at: self.text.len(),
             kind: ProblemKind::Count,
             what: "the file has fewer CTAs than its grid".into(),
@@ -338,20 +338,20 @@ impl TextDecoder {
             expected: format!("{}, as `-grid dim = {}` says", self.setup.ctas, self.setup.grid),
             help: "the tracer was stopped or the copy is incomplete: trace or copy it again".into(),
         };
-        Blocks::End(self.failed(cta, fault))
+        NextBlocks::End(self.decode_failure(cta, fault))
     }
 
-    fn failed(&self, from: u32, fault: Fault) -> End {
+    fn decode_failure(&self, from: u32, fault: TextFault) -> DecodeEnd {
         let before = &self.text[..fault.at.min(self.text.len())];
         let mut line = self.lines + 1 + memchr::memchr_iter(b'\n', before).count() as u64;
         // At the end of the file the fault is in the last line, not in the empty line after its line end.
         if before.len() == self.text.len() && matches!(before.last(), None | Some(b'\n')) {
             line = line.saturating_sub(1).max(1);
         }
-        End::Failed { from, error: fault.in_file(&self.setup.file, Some(line)).into() }
+        DecodeEnd::Failed { from, error: fault.in_file(&self.setup.file, Some(line)).into() }
     }
 
-    fn decode(&mut self, blocks: Vec<Block>) -> Batch {
+    fn decode(&mut self, blocks: Vec<CtaBlock>) -> DecodedBatch {
         let mut parsed = self.parse(&blocks);
         let faulty = parsed.iter().position(|p| p.fault.is_some()).unwrap_or(parsed.len());
         let again: Vec<usize> = (0..faulty).filter(|&i| !parsed[i].fresh.is_empty()).collect();
@@ -363,34 +363,34 @@ impl TextDecoder {
                 }
             }
             self.code = table.entries().iter().map(|entry| entry.inst).collect();
-            let blocks: Vec<Block> = again.iter().map(|&i| blocks[i].clone()).collect();
+            let blocks: Vec<CtaBlock> = again.iter().map(|&i| blocks[i].clone()).collect();
             for (&i, second) in again.iter().zip(self.parse(&blocks)) {
                 parsed[i] = second;
             }
         }
         let end = parsed.get_mut(faulty).and_then(|p| p.fault.take()).map(|fault| {
             let from = blocks[faulty].cta;
-            self.failed(from, fault)
+            self.decode_failure(from, fault)
         });
         self.spans = blocks.iter().map(|block| block.range.clone()).collect();
-        self.start = blocks.last().map_or(self.start, |block| (block.range.end + CLOSE.len()).min(self.text.len()));
+        self.start = blocks.last().map_or(self.start, |block| (block.range.end + BLOCK_CLOSING.len()).min(self.text.len()));
         self.declared = DeclaredSize::default();
-        self.produced += faulty as u32;
+        self.decoded_ctas += faulty as u32;
         parsed.truncate(faulty);
         let ctas = parsed.into_iter().map(|p| self.program(p)).collect();
         if let Some(end) = end {
-            return Batch { ctas, ..self.finish(end) };
+            return DecodedBatch { ctas, ..self.finish(end) };
         }
-        Batch { ctas, end: None }
+        DecodedBatch { ctas, end: None }
     }
 
-    fn program(&mut self, parsed: Parsed) -> Decoded {
+    fn program(&mut self, parsed: ParsedBlock) -> DecodedCta {
         let warps = parsed.warps.into_iter().map(|(stream, print)| self.sharing.share(stream, print)).collect();
-        Decoded { program: Arc::new(CtaProgram { code: Arc::clone(&self.code), warps, ..CtaProgram::default() }), notes: parsed.notes }
+        DecodedCta { program: Arc::new(CtaProgram { code: Arc::clone(&self.code), warps, ..CtaProgram::default() }), notes: parsed.notes }
     }
 
     /// Decodes blocks with the current table, in parallel if there is a pool; results come in the order of `blocks`.
-    fn parse(&self, blocks: &[Block]) -> Vec<Parsed> {
+    fn parse(&self, blocks: &[CtaBlock]) -> Vec<ParsedBlock> {
         let Some(pool) = self.setup.pool.as_ref().filter(|_| blocks.len() > 1) else {
             return parse_all(&self.text, &self.table, &self.setup, blocks);
         };
@@ -409,20 +409,20 @@ impl TextDecoder {
             });
         }
         drop(send);
-        let mut parts: Vec<(usize, Vec<Parsed>)> = receive.iter().collect();
+        let mut parts: Vec<(usize, Vec<ParsedBlock>)> = receive.iter().collect();
         parts.sort_unstable_by_key(|&(number, _)| number);
-        let parsed: Vec<Parsed> = parts.into_iter().flat_map(|(_, parsed)| parsed).collect();
+        let parsed: Vec<ParsedBlock> = parts.into_iter().flat_map(|(_, parsed)| parsed).collect();
         assert_eq!(parsed.len(), blocks.len(), "a decoding thread of {} was lost", self.setup.file.display());
         parsed
     }
 }
 
-enum Blocks {
-    Some(Vec<Block>),
-    End(End),
+enum NextBlocks {
+    Some(Vec<CtaBlock>),
+    End(DecodeEnd),
 }
 
-fn parse_all(text: &[u8], table: &StaticTable, setup: &Setup, blocks: &[Block]) -> Vec<Parsed> {
+fn parse_all(text: &[u8], table: &StaticTable, setup: &DecoderSetup, blocks: &[CtaBlock]) -> Vec<ParsedBlock> {
     let mut parser = BlockParser::new(text, table, &setup.dialect, &setup.layout);
     blocks.iter().map(|block| parser.parse(block)).collect()
 }
@@ -435,9 +435,9 @@ fn is_comments(text: &[u8]) -> bool {
 /// Cache of decoded streams: warps that execute the same instructions share one allocation.
 #[derive(Debug, Default)]
 pub(super) struct StreamCache {
-    seen: FxHashMap<u64, WarpStream>,
+    streams: FxHashMap<u64, WarpStream>,
     lookups: u64,
-    found: u64,
+    hits: u64,
 }
 
 impl StreamCache {
@@ -447,21 +447,21 @@ impl StreamCache {
     const TRIAL_STREAMS: u64 = 8192;
 
     pub(super) fn share(&mut self, stream: WarpStream, print: u64) -> WarpStream {
-        if self.lookups >= Self::TRIAL_STREAMS && self.found * 16 < self.lookups {
-            self.seen = FxHashMap::default();
+        if self.lookups >= Self::TRIAL_STREAMS && self.hits * 16 < self.lookups {
+            self.streams = FxHashMap::default();
             return stream;
         }
         self.lookups += 1;
-        match self.seen.get(&print) {
+        match self.streams.get(&print) {
             Some(known) if *known == stream => {
-                self.found += 1;
+                self.hits += 1;
                 known.clone()
             }
             _ => {
-                if self.seen.len() >= Self::MAX_STREAMS {
-                    self.seen.clear();
+                if self.streams.len() >= Self::MAX_STREAMS {
+                    self.streams.clear();
                 }
-                self.seen.insert(print, stream.clone());
+                self.streams.insert(print, stream.clone());
                 stream
             }
         }

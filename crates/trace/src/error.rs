@@ -82,7 +82,7 @@ impl From<Problem> for TraceError {
 
 /// A problem at an offset of a text; the caller adds file and line.
 #[derive(Clone, Debug)]
-pub(super) struct Fault {
+pub(super) struct TextFault {
     pub(super) at: usize,
     pub(super) kind: ProblemKind,
     pub(super) what: String,
@@ -91,7 +91,7 @@ pub(super) struct Fault {
     pub(super) help: String,
 }
 
-impl Fault {
+impl TextFault {
     /// Converts the fault to a problem at a line of a file.
     pub(super) fn in_file(self, file: &Path, line: Option<u64>) -> Problem {
         let Self { kind, what, found, expected, help, .. } = self;

@@ -4,7 +4,7 @@ use warpshard_base::{Addr, AppId, KernelIndex, StreamId};
 use warpshard_isa::Generation;
 use warpshard_workload::{Dim3, KernelInfo};
 
-use super::error::{Fault, ProblemKind};
+use super::error::{ProblemKind, TextFault};
 use super::text::{next_line, quote};
 
 /// Maximum registers per thread, RZ excluded.
@@ -31,14 +31,14 @@ pub(super) struct Header {
 }
 
 /// Parses the header at the start of `text`, which must contain all of it. Reports all faults together.
-pub(super) fn parse(text: &[u8], lenient: bool) -> Result<Header, Vec<Fault>> {
-    let mut reader = HeaderReader { lenient, faults: Vec::new(), fields: Fields::default(), notes: Vec::new() };
+pub(super) fn parse(text: &[u8], lenient: bool) -> Result<Header, Vec<TextFault>> {
+    let mut reader = HeaderReader { lenient, faults: Vec::new(), fields: HeaderFields::default(), notes: Vec::new() };
     let mut at = 0;
     while at < text.len() && text[at] != b'#' {
         let end = next_line(text, at);
         let line = text[at..end].trim_ascii();
         if !line.is_empty() && !reader.line(at, line) {
-            return Err(vec![Fault {
+            return Err(vec![TextFault {
                 at,
                 kind: ProblemKind::Header,
                 what: "this is not the header of a kernel trace".into(),
@@ -54,7 +54,7 @@ pub(super) fn parse(text: &[u8], lenient: bool) -> Result<Header, Vec<Fault>> {
 
 /// Header fields, each with the offset of its line if messages need it.
 #[derive(Default)]
-struct Fields {
+struct HeaderFields {
     name: String,
     id: u64,
     grid: Option<(usize, Dim3)>,
@@ -73,8 +73,8 @@ struct Fields {
 
 struct HeaderReader {
     lenient: bool,
-    faults: Vec<Fault>,
-    fields: Fields,
+    faults: Vec<TextFault>,
+    fields: HeaderFields,
     notes: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ impl HeaderReader {
             "local mem base_addr" => address(value).map(|v| fields.local_base = v).is_some(),
             "accelsim tracer version" => whole(value).map(|v| fields.tracer_version = v).is_some(),
             "enable lineinfo" => value.parse().map(|v| fields.lineinfo = v).is_ok(),
-            "after kernels" => numbers(value).map(|v| fields.after = v).is_some(),
+            "after kernels" => launch_numbers(value).map(|v| fields.after = v).is_some(),
             "texture addresses" => value.parse().map(|v| fields.images = v).is_ok(),
             "nvbit version" => true,
             _ => {
@@ -118,25 +118,25 @@ impl HeaderReader {
                 "shmem base_addr" | "local mem base_addr" => "a hexadecimal address, as in 0x00007f73cb000000",
                 _ => "a whole number",
             };
-            self.fault(at, format!("the value of `-{key}` cannot be read"), quote(value.as_bytes()), expected.into(), REDO.into());
+            self.fault(at, format!("the value of `-{key}` cannot be read"), quote(value.as_bytes()), expected.into(), RETRACE_HELP.into());
         }
         true
     }
 
     fn fault(&mut self, at: usize, what: String, found: String, expected: String, help: String) {
-        self.faults.push(Fault { at, kind: ProblemKind::Header, what, found, expected, help });
+        self.faults.push(TextFault { at, kind: ProblemKind::Header, what, found, expected, help });
     }
 
     fn require<T: Copy>(&mut self, key: &str, field: Option<(usize, T)>, body: usize) -> Option<(usize, T)> {
         let unread = format!("the value of `-{key}` cannot be read");
         if field.is_none() && !self.faults.iter().any(|fault| fault.what == unread) {
             let what = format!("the header has no line `-{key} = ...`");
-            self.fault(body, what, "the end of the header".into(), format!("a line `-{key} = ...`"), REDO.into());
+            self.fault(body, what, "the end of the header".into(), format!("a line `-{key} = ...`"), RETRACE_HELP.into());
         }
         field
     }
 
-    fn finish(mut self, body: usize) -> Result<Header, Vec<Fault>> {
+    fn finish(mut self, body: usize) -> Result<Header, Vec<TextFault>> {
         let grid = self.require("grid dim", self.fields.grid, body);
         let block = self.require("block dim", self.fields.block, body);
         let shared = self.require("shmem", self.fields.shared_bytes, body);
@@ -160,7 +160,7 @@ impl HeaderReader {
         let generation = self.check_version(version);
         if let Some((at, bytes)) = shared.filter(|&(_, bytes)| bytes > u64::from(u32::MAX)) {
             let expected = "at most 4294967295 bytes".into();
-            self.fault(at, "the shared memory of a CTA is impossibly large".into(), bytes.to_string(), expected, REDO.into());
+            self.fault(at, "the shared memory of a CTA is impossibly large".into(), bytes.to_string(), expected, RETRACE_HELP.into());
         }
         let (Some((_, grid)), Some((_, block)), true) = (grid, block, self.faults.is_empty()) else {
             self.faults.sort_by_key(|fault| fault.at);
@@ -173,7 +173,7 @@ impl HeaderReader {
                 name: fields.name,
                 id: fields.id,
                 grid,
-                cluster: Dim3::ONE,
+                cluster: Dim3::SINGLE_ELEMENT,
                 block,
                 shared_bytes: narrow(shared),
                 registers: narrow(registers),
@@ -220,7 +220,7 @@ impl HeaderReader {
                 at,
                 "no opcode table has this binary version".into(),
                 format!("`-binary version = {number}`"),
-                format!("one of {}", Generation::known()),
+                format!("one of {}", Generation::known_versions()),
                 "write the version of the traced GPU, or pass --lenient to guess it from the opcodes".into(),
             );
         }
@@ -228,10 +228,10 @@ impl HeaderReader {
     }
 }
 
-const REDO: &str = "trace the kernel again, or write the line by hand";
+const RETRACE_HELP: &str = "trace the kernel again, or write the line by hand";
 
 /// Parses launch numbers of the list, which start at 1, into kernel indices.
-fn numbers(value: &str) -> Option<Vec<KernelIndex>> {
+fn launch_numbers(value: &str) -> Option<Vec<KernelIndex>> {
     value.split(',').map(|number| number.trim().parse::<u32>().ok()?.checked_sub(1).map(KernelIndex)).collect()
 }
 

@@ -11,15 +11,15 @@ use warpshard_base::MAX_KERNELS;
 use warpshard_isa::Generation;
 use warpshard_workload::KernelInfo;
 
-use super::block::Layout;
+use super::block::BlockLayout;
 use super::decode::Decoder;
-use super::decoder::{End, Setup};
-use super::error::{Fault, Problem, ProblemKind, TraceError, unreadable};
+use super::decoder::{DecodeEnd, DecoderSetup};
+use super::error::{Problem, ProblemKind, TextFault, TraceError, unreadable};
 use super::header::{self, Header};
 use super::native::{Container, NativeKernel};
 use super::options::TraceOptions;
 use super::reader;
-use super::table::{Dialect, Entry, StaticTable};
+use super::table::{Dialect, StaticEntry, StaticTable};
 
 /// Location of a kernel.
 #[derive(Clone, Debug)]
@@ -58,18 +58,18 @@ impl KernelFile {
 
 /// A kernel with a parsed header and an unread body.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenedKernel {
     pub(super) info: KernelInfo,
     pub(super) header: Header,
     pub(super) generation: Generation,
-    pub(super) setup: Arc<Setup>,
+    pub(super) setup: Arc<DecoderSetup>,
     /// Bytes of the kernel's text file, or bytes in the native file that simulation reads.
     pub(super) stored: u64,
     /// Guesses and unknown header lines.
     pub(super) notes: Vec<String>,
 }
 
-impl Opened {
+impl OpenedKernel {
     /// Checks that the list of used cache lines in a native file can be read.
     pub(super) fn check_lines(&self) -> Result<(), TraceError> {
         self.setup.native.as_ref().map_or(Ok(()), |native| native.used_lines(0).map(drop))
@@ -77,13 +77,13 @@ impl Opened {
 }
 
 /// Reads the header of `kernel`.
-pub(super) fn open(kernel: &KernelFile, options: &TraceOptions, pool: Option<&Arc<ThreadPool>>) -> Result<Opened, TraceError> {
+pub(super) fn open(kernel: &KernelFile, options: &TraceOptions, pool: Option<&Arc<ThreadPool>>) -> Result<OpenedKernel, TraceError> {
     let label = kernel.label();
     let file = label.as_path();
     let (native, text, stored) = match kernel {
         KernelFile::Text(file) => {
             let io = |error| unreadable(file, &error);
-            (None, head(file).map_err(io)?, std::fs::metadata(file).map_err(io)?.len())
+            (None, read_head(file).map_err(io)?, std::fs::metadata(file).map_err(io)?.len())
         }
         KernelFile::Native(container, number) => {
             let native = Arc::new(container.kernel(*number)?);
@@ -92,14 +92,14 @@ pub(super) fn open(kernel: &KernelFile, options: &TraceOptions, pool: Option<&Ar
         }
     };
     if text.iter().all(|&b| b <= b' ') {
-        return Err(empty(file).into());
+        return Err(empty_file(file).into());
     }
-    let mut header = header::parse(&text, options.lenient).map_err(|faults| place(file, &text, faults))?;
+    let mut header = header::parse(&text, options.lenient).map_err(|faults| locate_faults(file, &text, faults))?;
     let mut notes = std::mem::take(&mut header.notes);
     let mut info = header.info.clone();
     let mut generation = header.generation.unwrap_or(Generation::Volta);
     if header.generation.is_none() || header.guess_registers {
-        let survey = Survey::of(setup(file, native.as_ref(), &header, generation, options, pool))?;
+        let survey = StaticSurvey::of(setup(file, native.as_ref(), &header, generation, options, pool))?;
         if header.generation.is_none() {
             generation = survey.generation();
             let (wrong, name) = (header.binary_version, generation.name());
@@ -113,7 +113,7 @@ pub(super) fn open(kernel: &KernelFile, options: &TraceOptions, pool: Option<&Ar
         }
     }
     let setup = setup(file, native.as_ref(), &header, generation, options, pool);
-    Ok(Opened { info, header, generation, setup, stored, notes })
+    Ok(OpenedKernel { info, header, generation, setup, stored, notes })
 }
 
 fn setup(
@@ -123,9 +123,9 @@ fn setup(
     generation: Generation,
     options: &TraceOptions,
     pool: Option<&Arc<ThreadPool>>,
-) -> Arc<Setup> {
+) -> Arc<DecoderSetup> {
     let known = header.generation.is_some();
-    Arc::new(Setup {
+    Arc::new(DecoderSetup {
         file: file.to_path_buf(),
         dialect: Dialect {
             generation,
@@ -135,7 +135,7 @@ fn setup(
             windows: header.info.shared_base.0 != 0 && header.info.local_base.0 != 0,
             images: header.images,
         },
-        layout: Layout {
+        layout: BlockLayout {
             lead: if header.tracer_version < 3 { 4 } else { 0 } + usize::from(header.lineinfo),
             warps: header.info.warps_per_cta(),
         },
@@ -149,7 +149,7 @@ fn setup(
 }
 
 /// Returns the text of a file up to its first CTA, or all text without a CTA.
-fn head(file: &Path) -> std::io::Result<Vec<u8>> {
+fn read_head(file: &Path) -> std::io::Result<Vec<u8>> {
     let mut reader = reader::open(file)?;
     let mut text = Vec::new();
     loop {
@@ -161,7 +161,7 @@ fn head(file: &Path) -> std::io::Result<Vec<u8>> {
     }
 }
 
-fn place(file: &Path, text: &[u8], faults: Vec<Fault>) -> TraceError {
+fn locate_faults(file: &Path, text: &[u8], faults: Vec<TextFault>) -> TraceError {
     let line = |at: usize| 1 + memchr::memchr_iter(b'\n', &text[..at.min(text.len())]).count() as u64;
     let listed = warps_of_first_cta(text);
     let problems = faults.into_iter().map(|mut fault| {
@@ -180,7 +180,7 @@ fn warps_of_first_cta(text: &[u8]) -> Option<usize> {
     Some(memchr::memmem::find_iter(&text[..end], b"\nwarp = ").count())
 }
 
-fn empty(file: &Path) -> Problem {
+fn empty_file(file: &Path) -> Problem {
     Problem {
         kind: ProblemKind::Header,
         file: file.to_path_buf(),
@@ -193,22 +193,22 @@ fn empty(file: &Path) -> Problem {
 }
 
 /// All static instructions of a file, the input of guesses.
-struct Survey(Decoder);
+struct StaticSurvey(Decoder);
 
-impl Survey {
-    fn of(setup: Arc<Setup>) -> Result<Self, TraceError> {
+impl StaticSurvey {
+    fn of(setup: Arc<DecoderSetup>) -> Result<Self, TraceError> {
         let chunk = setup.chunk;
         let mut decoder = Decoder::new(setup);
         loop {
             match decoder.next_batch(chunk).end {
                 None => {}
-                Some(End::Finished) => return Ok(Self(decoder)),
-                Some(End::Failed { error, .. }) => return Err(error),
+                Some(DecodeEnd::Finished) => return Ok(Self(decoder)),
+                Some(DecodeEnd::Failed { error, .. }) => return Err(error),
             }
         }
     }
 
-    fn entries(&self) -> &[Entry] {
+    fn entries(&self) -> &[StaticEntry] {
         self.0.table().map_or(&[], StaticTable::entries)
     }
 
@@ -217,7 +217,7 @@ impl Survey {
     }
 
     fn registers(&self) -> u32 {
-        let of = |entry: &Entry| {
+        let of = |entry: &StaticEntry| {
             // A wide access names only the first register of its value.
             let wide = entry.inst.mem.map_or(0, |mem| u16::from(mem.width).div_ceil(4) - 1);
             let names = std::iter::once(entry.inst.dst).chain(entry.inst.src);
@@ -229,7 +229,7 @@ impl Survey {
 }
 
 /// Rejects kernel `number` of a list, counted from 0, if it waits for a kernel that is not launched before it.
-pub(super) fn check_order(opened: &Opened, number: usize) -> Result<(), TraceError> {
+pub(super) fn check_order(opened: &OpenedKernel, number: usize) -> Result<(), TraceError> {
     let Some(early) = opened.info.after.iter().find(|before| before.index() >= number) else { return Ok(()) };
     Err(TraceError::from(Problem {
         kind: ProblemKind::Header,

@@ -30,7 +30,8 @@ pub use error::unreadable;
 pub use error::{Problem, ProblemKind, TraceError};
 pub use load::{check, load};
 pub use native::{
-    ConvertError, ConvertProgress, Converted, NATIVE_VERSION, NativeFacts, Watcher, native_facts, to_native, to_text, trace_is_native,
+    Conversion, ConvertError, ConvertProgress, NATIVE_VERSION, NativeFacts, ProgressWatcher, native_facts, to_native, to_text,
+    trace_is_native,
 };
 pub use options::{DecodeClock, TraceOptions};
 pub use reader::open;

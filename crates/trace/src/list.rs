@@ -13,7 +13,7 @@ use super::reader::resolve;
 use super::text::quote;
 
 /// File name of the kernel list in a trace's folder.
-pub(super) const LIST: &str = "kernelslist.g";
+pub(super) const LIST_FILE_NAME: &str = "kernelslist.g";
 /// Conventional suffix of native files.
 const NATIVE_SUFFIX: &str = "wst";
 /// The suffix of kernels in the binary format of Accel-Sim 2.0.
@@ -26,7 +26,7 @@ pub(super) const NAME_FILE: &str = "trace.name";
 
 /// One line of a list.
 #[derive(Clone, Debug)]
-pub(super) enum Line {
+pub(super) enum ListLine {
     /// A copy of `bytes` bytes to `addr`.
     Copy { addr: Addr, bytes: u64 },
     /// A kernel launch.
@@ -39,27 +39,27 @@ pub(super) enum Line {
 }
 
 /// A function that finds a kernel by number and text of its line in the list.
-type Finder<'a> = &'a mut dyn FnMut(u64, &[u8]) -> Result<KernelFile, TraceError>;
+type KernelFinder<'a> = &'a mut dyn FnMut(u64, &[u8]) -> Result<KernelFile, TraceError>;
 
 /// The kernel list at a path that the user gives.
 #[derive(Clone, Debug, Default)]
-pub(super) struct List {
+pub(super) struct KernelList {
     /// Name of the trace: the folder's name, or the file's name without suffix.
     pub(super) name: String,
     /// Original text of the list, if there is a list file.
     pub(super) text: Option<Vec<u8>>,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<ListLine>,
     /// Descriptions of unusual but accepted input, each with its number of occurrences.
     pub(super) notes: Vec<(String, u64)>,
 }
 
-impl List {
+impl KernelList {
     /// Reads the list at `path` or in the folder `path`; a kernel's file is a list of one kernel.
     pub(super) fn read(path: &Path) -> Result<Self, TraceError> {
         if path.is_dir() {
-            let list = path.join(LIST);
+            let list = path.join(LIST_FILE_NAME);
             if !list.exists() {
-                return Err(no_list(path).into());
+                return Err(missing_list(path).into());
             }
             return Self::parse(&list);
         }
@@ -72,7 +72,7 @@ impl List {
             return Err(tracez(path, None, name.as_bytes()).into());
         }
         if name.contains(".traceg") || name.ends_with(".trace") {
-            let lines = vec![Line::Kernel { file: KernelFile::Text(resolve(path)), listed: name.clone() }];
+            let lines = vec![ListLine::Kernel { file: KernelFile::Text(resolve(path)), listed: name.clone() }];
             let name = name.split(".trace").next().unwrap_or(&name).to_string();
             return Ok(Self { name, lines, ..Self::default() });
         }
@@ -86,7 +86,7 @@ impl List {
         let mut list = Self { name: name.into(), ..Self::default() };
         let kernel = |number: u32| KernelFile::Native(Arc::clone(&container), number as usize);
         let Some(text) = text else {
-            let line = |&number: &u32| Line::Kernel { file: kernel(number), listed: container.listed(number as usize).into() };
+            let line = |&number: &u32| ListLine::Kernel { file: kernel(number), listed: container.listed(number as usize).into() };
             list.lines = launches.iter().map(line).collect();
             return Ok(list);
         };
@@ -120,18 +120,18 @@ impl List {
                 return Err(tracez(path, Some(number), line).into());
             }
             let file = resolve(&folder.join(String::from_utf8_lossy(line).as_ref()));
-            if file.exists() { Ok(KernelFile::Text(file)) } else { Err(no_file(path, number, line, &file).into()) }
+            if file.exists() { Ok(KernelFile::Text(file)) } else { Err(missing_file(path, number, line, &file).into()) }
         })?;
         list.text = Some(text);
         Ok(list)
     }
 
     /// Parses the lines of `text`; `find` finds a kernel by number and text of its line. Missing kernels are reported together.
-    fn read_lines(&mut self, path: &Path, text: &[u8], find: Finder<'_>) -> Result<(), TraceError> {
+    fn read_lines(&mut self, path: &Path, text: &[u8], find: KernelFinder<'_>) -> Result<(), TraceError> {
         let lines = || text.split(|&b| b == b'\n').map(<[u8]>::trim_ascii);
         let (kernels, copies) = (lines().filter(|line| is_kernel(line)).count(), lines().filter(|line| is_copy(line)).count());
         if kernels == 0 {
-            return Err(no_kernel(path, text).into());
+            return Err(missing_kernel(path, text).into());
         }
         if kernels > MAX_KERNELS {
             return Err(too_many_kernels(path, kernels).into());
@@ -142,11 +142,11 @@ impl List {
         let mut missing = Vec::new();
         for (number, line) in (1..).zip(lines()) {
             if is_copy(line) {
-                let copy = self.copy(line).ok_or_else(|| bad_copy(path, number, line))?;
+                let copy = self.parse_copy(line).ok_or_else(|| malformed_copy(path, number, line))?;
                 self.lines.push(copy);
             } else if is_kernel(line) {
                 match find(number, line) {
-                    Ok(file) => self.lines.push(Line::Kernel { file, listed: String::from_utf8_lossy(line).into_owned() }),
+                    Ok(file) => self.lines.push(ListLine::Kernel { file, listed: String::from_utf8_lossy(line).into_owned() }),
                     Err(error) => missing.extend(error.problems),
                 }
             } else if !line.is_empty() {
@@ -156,7 +156,7 @@ impl List {
         if missing.is_empty() { Ok(()) } else { Err(TraceError { problems: missing }) }
     }
 
-    fn copy(&mut self, line: &[u8]) -> Option<Line> {
+    fn parse_copy(&mut self, line: &[u8]) -> Option<ListLine> {
         let text = std::str::from_utf8(line).ok()?;
         let mut fields = text.split(',').map(str::trim).skip(1);
         let addr = fields.next()?.trim_start_matches("0x");
@@ -165,7 +165,7 @@ impl List {
         if fields.next().is_some() {
             self.note("MemcpyHtoD lines with more than three fields: the further fields were ignored");
         }
-        Some(Line::Copy { addr, bytes })
+        Some(ListLine::Copy { addr, bytes })
     }
 
     fn note(&mut self, text: &str) {
@@ -189,19 +189,19 @@ fn is_kernel(line: &[u8]) -> bool {
     name.starts_with(b"kernel") || memchr::memmem::find(name, b".traceg").is_some()
 }
 
-fn no_list(folder: &Path) -> Problem {
+fn missing_list(folder: &Path) -> Problem {
     Problem {
         kind: ProblemKind::Missing,
         file: folder.to_path_buf(),
         line: None,
         what: "the folder contains no kernel list".into(),
-        found: format!("a folder without `{LIST}`"),
-        expected: format!("`{LIST}`, as the tracer's post-traces-processing tool writes it"),
+        found: format!("a folder without `{LIST_FILE_NAME}`"),
+        expected: format!("`{LIST_FILE_NAME}`, as the tracer's post-traces-processing tool writes it"),
         help: "give the folder of the list, the list itself or one .traceg file".into(),
     }
 }
 
-fn no_kernel(path: &Path, text: &[u8]) -> Problem {
+fn missing_kernel(path: &Path, text: &[u8]) -> Problem {
     let first = text.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty());
     Problem {
         kind: ProblemKind::List,
@@ -239,7 +239,7 @@ fn too_many_copies(path: &Path, copies: usize) -> Problem {
     }
 }
 
-fn no_file(list: &Path, line: u64, name: &[u8], file: &Path) -> Problem {
+fn missing_file(list: &Path, line: u64, name: &[u8], file: &Path) -> Problem {
     Problem {
         kind: ProblemKind::Missing,
         file: list.to_path_buf(),
@@ -251,7 +251,7 @@ fn no_file(list: &Path, line: u64, name: &[u8], file: &Path) -> Problem {
     }
 }
 
-fn bad_copy(path: &Path, line: u64, text: &[u8]) -> Problem {
+fn malformed_copy(path: &Path, line: u64, text: &[u8]) -> Problem {
     Problem {
         kind: ProblemKind::List,
         file: path.to_path_buf(),

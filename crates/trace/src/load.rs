@@ -10,14 +10,14 @@ use warpshard_base::KernelIndex;
 use warpshard_workload::{Command, CtaSource, Kernel, Workload};
 
 use super::decode::Decoder;
-use super::decoder::End;
+use super::decoder::DecodeEnd;
 use super::error::TraceError;
-use super::kernel::{self, Opened};
-use super::list::{Line, List};
-use super::notes::Tally;
+use super::kernel::{self, OpenedKernel};
+use super::list::{KernelList, ListLine};
+use super::notes::NoteTally;
 use super::options::TraceOptions;
 use super::report::{KernelReport, TraceReport};
-use super::source::{Resident, Streamed, Window};
+use super::source::{CtaWindow, ResidentKernel, StreamedKernel};
 
 /// Loads the trace at `path`: a `kernelslist.g`, a folder that holds one, or a single `.traceg` file, each kernel plain or compressed as
 /// `.xz`, `.gz` or `.zst`; or a native file.
@@ -35,7 +35,7 @@ pub fn load(path: &Path, options: &TraceOptions) -> Result<Workload, TraceError>
 }
 
 fn load_untimed(path: &Path, options: &TraceOptions) -> Result<Workload, TraceError> {
-    let list = List::read(path)?;
+    let list = KernelList::read(path)?;
     let pool = pool(options);
     let mut eager = options.eager_bytes;
     let mut workload = Workload {
@@ -48,8 +48,8 @@ fn load_untimed(path: &Path, options: &TraceOptions) -> Result<Workload, TraceEr
     };
     for line in list.lines {
         match line {
-            Line::Copy { addr, bytes } => workload.commands.push(Command::CopyToDevice { addr, bytes }),
-            Line::Kernel { file, .. } => {
+            ListLine::Copy { addr, bytes } => workload.commands.push(Command::CopyToDevice { addr, bytes }),
+            ListLine::Kernel { file, .. } => {
                 let index = workload.kernels.len();
                 workload.commands.push(Command::Launch(KernelIndex(index as u32)));
                 let opened = kernel::open(&file, options, pool.as_ref())?;
@@ -65,25 +65,25 @@ fn load_untimed(path: &Path, options: &TraceOptions) -> Result<Workload, TraceEr
 
 /// Decodes the kernel completely if its text fits into the remaining `eager` bytes; otherwise returns a source that decodes on request.
 fn source(
-    opened: &Opened,
+    opened: &OpenedKernel,
     options: &TraceOptions,
     eager: &mut u64,
     notes: &mut Vec<(String, u64)>,
 ) -> Result<Arc<dyn CtaSource>, TraceError> {
-    let mut window = Window::new(Decoder::new(Arc::clone(&opened.setup)));
+    let mut window = CtaWindow::new(Decoder::new(Arc::clone(&opened.setup)));
     while window.end().is_none() && window.decoder().bytes_read() < *eager {
         window.advance(opened.setup.chunk);
     }
     *eager = eager.saturating_sub(window.decoder().bytes_read());
     match window.end() {
-        Some(End::Failed { error, .. }) => Err(error.clone()),
-        Some(End::Finished) => {
+        Some(DecodeEnd::Failed { error, .. }) => Err(error.clone()),
+        Some(DecodeEnd::Finished) => {
             opened.check_lines()?;
             let (programs, found) = window.into_programs();
             add(notes, found.into_iter());
-            Ok(Arc::new(Resident::new(programs, &opened.setup)))
+            Ok(Arc::new(ResidentKernel::new(programs, &opened.setup)))
         }
-        None => Ok(Arc::new(Streamed::new(window, &opened.setup, options))),
+        None => Ok(Arc::new(StreamedKernel::new(window, &opened.setup, options))),
     }
 }
 
@@ -99,11 +99,11 @@ pub fn check(path: &Path, options: &TraceOptions) -> Result<TraceReport, TraceEr
 }
 
 fn check_untimed(path: &Path, options: &TraceOptions) -> Result<TraceReport, TraceError> {
-    let list = List::read(path)?;
+    let list = KernelList::read(path)?;
     let pool = pool(options);
     let mut report = TraceReport { name: list.name, notes: list.notes, ..TraceReport::default() };
     for line in list.lines {
-        let Line::Kernel { file, .. } = line else {
+        let ListLine::Kernel { file, .. } = line else {
             report.copies += 1;
             continue;
         };
@@ -111,7 +111,7 @@ fn check_untimed(path: &Path, options: &TraceOptions) -> Result<TraceReport, Tra
         kernel::check_order(&opened, report.kernels.len())?;
         let mut kernel = KernelReport::new(&opened);
         let mut decoder = Decoder::new(Arc::clone(&opened.setup));
-        let mut tally = Tally::default();
+        let mut tally = NoteTally::default();
         loop {
             let batch = decoder.next_batch(opened.setup.chunk);
             for cta in &batch.ctas {
@@ -120,15 +120,15 @@ fn check_untimed(path: &Path, options: &TraceOptions) -> Result<TraceReport, Tra
             }
             match batch.end {
                 None => {}
-                Some(End::Finished) => break,
-                Some(End::Failed { error, .. }) => return Err(error),
+                Some(DecodeEnd::Finished) => break,
+                Some(DecodeEnd::Failed { error, .. }) => return Err(error),
             }
         }
         opened.check_lines()?;
         kernel.text_bytes = decoder.bytes_read();
         kernel.static_instructions = decoder.table().map_or(0, |table| table.entries().len()) as u64;
         add(&mut report.notes, opened.notes.into_iter().map(|note| (note, 1)));
-        add(&mut report.notes, decoder.table().map(|table| tally.described(table.notes())).into_iter().flatten());
+        add(&mut report.notes, decoder.table().map(|table| tally.descriptions(table.notes())).into_iter().flatten());
         report.kernels.push(kernel);
     }
     Ok(report)

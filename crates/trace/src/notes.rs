@@ -10,16 +10,16 @@ pub(super) const UNLISTED_NOTE: usize = 1;
 /// Number of fixed notes; the notes of the static table follow them.
 pub(super) const FIXED_NOTES: usize = 2;
 
-const TEXTS: [&str; FIXED_NOTES] = [
+const FIXED_TEXTS: [&str; FIXED_NOTES] = [
     "base and stride written for lanes with gaps: treated as one step per active lane",
     "warps that their CTA does not list: they have nothing to execute",
 ];
 
 /// Occurrences of each note: first the fixed notes, then the notes of the static instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, warpshard_state::State)]
-pub(super) struct Tally(Vec<u64>);
+pub(super) struct NoteTally(Vec<u64>);
 
-impl Tally {
+impl NoteTally {
     /// Adds the counts of a CTA, if it has any.
     pub(super) fn add(&mut self, counts: Option<&[u64]>) {
         let counts = counts.unwrap_or_default();
@@ -32,8 +32,8 @@ impl Tally {
     }
 
     /// Returns the text and count of each note that occurred: first the fixed notes, then `notes` of the static instructions.
-    pub(super) fn described(&self, notes: &[String]) -> Vec<(String, u64)> {
-        let texts = TEXTS.into_iter().chain(notes.iter().map(String::as_str));
+    pub(super) fn descriptions(&self, notes: &[String]) -> Vec<(String, u64)> {
+        let texts = FIXED_TEXTS.into_iter().chain(notes.iter().map(String::as_str));
         let counted = texts.zip(&self.0).filter(|&(_, &times)| times > 0);
         counted.map(|(text, &times)| (text.to_string(), times)).collect()
     }

@@ -10,10 +10,10 @@ use crossbeam_channel::{Receiver, bounded};
 use warpshard_config::input;
 
 /// Suffixes of compressed files, in the order in which they are tried if the named file does not exist.
-const SUFFIXES: [&str; 3] = ["xz", "gz", "zst"];
+const COMPRESSION_SUFFIXES: [&str; 3] = ["xz", "gz", "zst"];
 
 /// A source of a file's text in chunks.
-pub(super) enum Feed {
+pub(super) enum TextFeed {
     /// The caller's thread reads.
     Direct(Box<dyn Read + Send>),
     /// A separate thread reads ahead.
@@ -22,7 +22,7 @@ pub(super) enum Feed {
     Done,
 }
 
-impl std::fmt::Debug for Feed {
+impl std::fmt::Debug for TextFeed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Direct(_) => "Direct",
@@ -32,11 +32,11 @@ impl std::fmt::Debug for Feed {
     }
 }
 
-impl Feed {
+impl TextFeed {
     /// Opens `path` and decompresses it according to its suffix; with `ahead` a thread decompresses while the caller decodes.
     pub(super) fn open(path: &Path, chunk: usize, ahead: bool) -> io::Result<Self> {
         let mut reader = open(path)?;
-        let compressed = SUFFIXES.iter().any(|suffix| path.extension().is_some_and(|own| own == *suffix));
+        let compressed = COMPRESSION_SUFFIXES.iter().any(|suffix| path.extension().is_some_and(|own| own == *suffix));
         // Reading a plain file from the page cache is faster than passing chunks between threads.
         if !ahead || !compressed {
             return Ok(Self::Direct(reader));
@@ -96,9 +96,9 @@ pub(super) fn resolve(path: &Path) -> PathBuf {
         name.push(suffix);
         PathBuf::from(name)
     };
-    let compressed = SUFFIXES.iter().map(|suffix| with(suffix)).find(|candidate| candidate.exists());
+    let compressed = COMPRESSION_SUFFIXES.iter().map(|suffix| with(suffix)).find(|candidate| candidate.exists());
     // A list may also name a compressed file that has been unpacked.
-    let plain = || SUFFIXES.iter().any(|s| path.extension().is_some_and(|e| e == *s)).then(|| path.with_extension(""));
+    let plain = || COMPRESSION_SUFFIXES.iter().any(|s| path.extension().is_some_and(|e| e == *s)).then(|| path.with_extension(""));
     compressed.or_else(|| plain().filter(|candidate| candidate.exists())).unwrap_or_else(|| path.to_path_buf())
 }
 

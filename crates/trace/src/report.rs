@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use warpshard_workload::{CtaProgram, KernelInfo, OpClass};
 
-use super::kernel::Opened;
+use super::kernel::OpenedKernel;
 
 /// A summary of a trace's contents.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +71,7 @@ impl TraceReport {
 }
 
 impl KernelReport {
-    pub(super) fn new(opened: &Opened) -> Self {
+    pub(super) fn new(opened: &OpenedKernel) -> Self {
         Self {
             file: opened.setup.file.clone(),
             stored_bytes: opened.stored,

@@ -8,17 +8,17 @@ use std::time::Instant;
 
 use warpshard_base::CtaIndex;
 use warpshard_state::{Reader, State, StateError, Writer};
-use warpshard_workload::{AsyncOpCounts, Code, CtaProgram, CtaSource, LaunchCounts, OpClass, UsedLine};
+use warpshard_workload::{AsyncOpCounts, CodeRequirements, CtaProgram, CtaSource, LaunchCounts, OpClass, UsedLine};
 
 use super::decode::Decoder;
-use super::decoder::{Decoded, End, Setup};
+use super::decoder::{DecodeEnd, DecodedCta, DecoderSetup};
 use super::native::NativeKernel;
-use super::notes::Tally;
+use super::notes::NoteTally;
 use super::options::{DecodeClock, TraceOptions};
 
 /// A kernel that is completely decoded while loading. Its CTAs can be requested any number of times.
 #[derive(Debug)]
-pub(super) struct Resident {
+pub(super) struct ResidentKernel {
     programs: Vec<Arc<CtaProgram>>,
     file: FileData,
 }
@@ -33,13 +33,13 @@ struct FileData {
 }
 
 impl FileData {
-    fn of(setup: &Setup) -> Self {
+    fn of(setup: &DecoderSetup) -> Self {
         Self { native: setup.native.clone(), arch: setup.dialect.binary_version, failure: OnceLock::new() }
     }
 
     /// Returns the kernel's code properties. Copies from device to shared memory are detected when they are decoded.
-    fn code(&self, tensor: bool) -> Code {
-        Code { arch: self.arch, tensor, copies: false, async_counts: AsyncOpCounts::default() }
+    fn code(&self, tensor: bool) -> CodeRequirements {
+        CodeRequirements { arch: self.arch, tensor, copies: false, async_counts: AsyncOpCounts::default() }
     }
 
     fn counts(&self) -> Option<LaunchCounts> {
@@ -55,13 +55,13 @@ impl FileData {
     }
 }
 
-impl Resident {
-    pub(super) fn new(programs: Vec<Arc<CtaProgram>>, setup: &Setup) -> Self {
+impl ResidentKernel {
+    pub(super) fn new(programs: Vec<Arc<CtaProgram>>, setup: &DecoderSetup) -> Self {
         Self { programs, file: FileData::of(setup) }
     }
 }
 
-impl CtaSource for Resident {
+impl CtaSource for ResidentKernel {
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
         Arc::clone(&self.programs[index.index()])
     }
@@ -83,7 +83,7 @@ impl CtaSource for Resident {
         self.file.used_lines(limit)
     }
 
-    fn code(&self) -> Option<Code> {
+    fn code(&self) -> Option<CodeRequirements> {
         let mut seen: Option<&CtaProgram> = None;
         let tensor = self.programs.iter().any(|cta| {
             // Almost all CTAs share one instruction array.
@@ -103,10 +103,10 @@ impl CtaSource for Resident {
 ///
 /// A request for a CTA that was taken and not put back decodes again: from the start of a text file, or from the CTA's block of a native
 /// file.
-pub(super) struct Streamed {
-    window: Mutex<Window>,
+pub(super) struct StreamedKernel {
+    window: Mutex<CtaWindow>,
     /// CTAs that were put back.
-    kept: Mutex<BTreeMap<u32, Arc<CtaProgram>>>,
+    returned_ctas: Mutex<BTreeMap<u32, Arc<CtaProgram>>>,
     file: FileData,
     ctas: u32,
     warps: usize,
@@ -116,31 +116,31 @@ pub(super) struct Streamed {
 
 /// A window of CTAs `base..base + slots.len()`; a slot is empty if its CTA has been taken.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct CtaWindow {
     decoder: Decoder,
     base: u32,
-    slots: VecDeque<Option<Decoded>>,
+    slots: VecDeque<Option<DecodedCta>>,
     bytes: usize,
     /// CTAs beyond the slots that were taken before the window was restored.
-    gone: BTreeSet<u32>,
+    taken_ahead: BTreeSet<u32>,
     /// True if only a selection of CTAs is requested, in ascending order.
     selective: bool,
-    end: Option<End>,
+    end: Option<DecodeEnd>,
     /// Counts of the notes of the CTAs that were taken.
-    tally: Tally,
+    tally: NoteTally,
 }
 
-impl Window {
+impl CtaWindow {
     pub(super) fn new(decoder: Decoder) -> Self {
         Self {
             decoder,
             base: 0,
             slots: VecDeque::new(),
             bytes: 0,
-            gone: BTreeSet::new(),
+            taken_ahead: BTreeSet::new(),
             selective: false,
             end: None,
-            tally: Tally::default(),
+            tally: NoteTally::default(),
         }
     }
 
@@ -155,8 +155,8 @@ impl Window {
 
     /// Drops decoded CTAs that were taken before the window was restored.
     fn drop_taken(&mut self) {
-        while let Some(slot) = self.gone.first().and_then(|index| self.slots.get_mut((index - self.base) as usize)) {
-            self.gone.pop_first();
+        while let Some(slot) = self.taken_ahead.first().and_then(|index| self.slots.get_mut((index - self.base) as usize)) {
+            self.taken_ahead.pop_first();
             self.bytes -= slot.take().map_or(0, |cta| bytes(&cta));
         }
         self.skip_taken();
@@ -173,7 +173,7 @@ impl Window {
     /// Returns the first CTA that has not been taken, and the taken CTAs after it.
     fn taken(&self) -> (u32, BTreeSet<u32>) {
         let empty = (self.base..).zip(&self.slots).filter(|(_, slot)| slot.is_none()).map(|(index, _)| index);
-        (self.base, empty.chain(self.gone.iter().copied()).collect())
+        (self.base, empty.chain(self.taken_ahead.iter().copied()).collect())
     }
 
     /// Restores the window of a kernel of `ctas` CTAs: the first `first` CTAs and the CTAs in `gone` were taken.
@@ -181,16 +181,16 @@ impl Window {
         self.slots.clear();
         self.bytes = 0;
         if first >= ctas {
-            (self.base, self.end) = (ctas, Some(End::Finished));
+            (self.base, self.end) = (ctas, Some(DecodeEnd::Finished));
             return;
         }
         (self.base, self.end) = (self.decoder.seek(first), None);
         gone.extend(self.base..first);
-        self.gone = gone;
+        self.taken_ahead = gone;
     }
 
     /// Returns the outcome at the end of the file, or `None` before the end.
-    pub(super) fn end(&self) -> Option<&End> {
+    pub(super) fn end(&self) -> Option<&DecodeEnd> {
         self.end.as_ref()
     }
 
@@ -202,27 +202,27 @@ impl Window {
     /// Returns all programs and their notes. Requires that no CTA was taken and that the file is finished.
     pub(super) fn into_programs(mut self) -> (Vec<Arc<CtaProgram>>, Vec<(String, u64)>) {
         self.slots.iter().flatten().for_each(|cta| self.tally.add(cta.notes.as_deref()));
-        let notes = self.described();
+        let notes = self.descriptions();
         (self.slots.into_iter().flatten().map(|cta| cta.program).collect(), notes)
     }
 
     /// Returns the text and count of the notes of the CTAs that were taken.
-    fn described(&self) -> Vec<(String, u64)> {
-        self.decoder.table().map_or_else(Vec::new, |table| self.tally.described(table.notes()))
+    fn descriptions(&self) -> Vec<(String, u64)> {
+        self.decoder.table().map_or_else(Vec::new, |table| self.tally.descriptions(table.notes()))
     }
 
     /// Discards the decoded CTAs and restarts decoding at CTA `index`.
     fn restart(&mut self, index: u32) {
         (self.base, self.bytes, self.end) = (self.decoder.seek(index), 0, None);
         self.slots = VecDeque::new();
-        self.gone.clear();
-        self.tally = Tally::default();
+        self.taken_ahead.clear();
+        self.tally = NoteTally::default();
     }
 
     fn take(&mut self, index: u32, limit: usize) -> Option<Arc<CtaProgram>> {
         let taken = index
             .checked_sub(self.base)
-            .is_none_or(|i| self.gone.contains(&index) || self.slots.get(i as usize).is_some_and(Option::is_none));
+            .is_none_or(|i| self.taken_ahead.contains(&index) || self.slots.get(i as usize).is_some_and(Option::is_none));
         if taken {
             self.restart(index);
         }
@@ -243,15 +243,15 @@ impl Window {
     }
 }
 
-impl Streamed {
-    fn lock(&self) -> MutexGuard<'_, Window> {
+impl StreamedKernel {
+    fn lock(&self) -> MutexGuard<'_, CtaWindow> {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn new(window: Window, setup: &Setup, options: &TraceOptions) -> Self {
+    pub(super) fn new(window: CtaWindow, setup: &DecoderSetup, options: &TraceOptions) -> Self {
         Self {
             window: Mutex::new(window),
-            kept: Mutex::default(),
+            returned_ctas: Mutex::default(),
             file: FileData::of(setup),
             ctas: setup.ctas,
             warps: setup.layout.warps as usize,
@@ -261,9 +261,9 @@ impl Streamed {
     }
 }
 
-impl CtaSource for Streamed {
+impl CtaSource for StreamedKernel {
     /// Returns the kernel's code properties; the instructions are unknown before they are decoded.
-    fn code(&self) -> Option<Code> {
+    fn code(&self) -> Option<CodeRequirements> {
         Some(self.file.code(false))
     }
 
@@ -272,7 +272,7 @@ impl CtaSource for Streamed {
         window.tally.save(to);
         window.taken().save(to);
         drop(window);
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).save(to);
+        self.returned_ctas.lock().unwrap_or_else(PoisonError::into_inner).save(to);
     }
 
     /// Restores the window. The file is read again from the first CTA that was not taken, or from its start if it has no index.
@@ -283,7 +283,7 @@ impl CtaSource for Streamed {
         if first > 0 || !gone.is_empty() {
             window.restore(first, gone, self.ctas);
         }
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).load(from)
+        self.returned_ctas.lock().unwrap_or_else(PoisonError::into_inner).load(from)
     }
 
     fn select_ctas(&self, ctas: Option<&[Range<u32>]>) {
@@ -296,11 +296,11 @@ impl CtaSource for Streamed {
     }
 
     fn return_cta(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(index.0, Arc::clone(program));
+        self.returned_ctas.lock().unwrap_or_else(PoisonError::into_inner).insert(index.0, Arc::clone(program));
     }
 
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
-        if let Some(kept) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).remove(&index.0) {
+        if let Some(kept) = self.returned_ctas.lock().unwrap_or_else(PoisonError::into_inner).remove(&index.0) {
             return kept;
         }
         let start = Instant::now();
@@ -312,7 +312,7 @@ impl CtaSource for Streamed {
         }
         // A failure is reported only when a CTA at or after the faulty CTA is requested, independent of how far decoding ran ahead.
         let failed = match &window.end {
-            Some(End::Failed { from, error }) if index.0 >= *from => {
+            Some(DecodeEnd::Failed { from, error }) if index.0 >= *from => {
                 self.file.failure.get_or_init(|| error.to_string());
                 true
             }
@@ -337,17 +337,17 @@ impl CtaSource for Streamed {
     }
 
     fn notes(&self) -> Vec<(String, u64)> {
-        self.lock().described()
+        self.lock().descriptions()
     }
 }
 
-impl fmt::Debug for Streamed {
+impl fmt::Debug for StreamedKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Streamed").field("ctas", &self.ctas).field("failure", &self.file.failure).finish_non_exhaustive()
+        f.debug_struct("StreamedKernel").field("ctas", &self.ctas).field("failure", &self.file.failure).finish_non_exhaustive()
     }
 }
 
-fn bytes(cta: &Decoded) -> usize {
+fn bytes(cta: &DecodedCta) -> usize {
     size_of::<CtaProgram>() + cta.program.warps.iter().map(|stream| size_of_val(stream) + 16 + stream.bytes()).sum::<usize>()
 }
 
@@ -359,7 +359,7 @@ mod tests {
     use super::*;
 
     /// Returns a window over 200 CTAs of one warp each, with about 80 decoded bytes and 150 bytes of text per CTA.
-    fn window(chunk_bytes: usize) -> (Window, tempfile::TempDir) {
+    fn window(chunk_bytes: usize) -> (CtaWindow, tempfile::TempDir) {
         let mut text = "-grid dim = (200,1,1)\n-block dim = (32,1,1)\n-shmem = 0\n-nregs = 8\n-binary version = 70\n".to_string();
         text += "-accelsim tracer version = 4\n\n";
         for cta in 0..200 {
@@ -371,7 +371,7 @@ mod tests {
         std::fs::write(&file, text).unwrap();
         let options = TraceOptions { chunk_bytes, ..TraceOptions::default() };
         let opened = kernel::open(&kernel::KernelFile::Text(file), &options, None).unwrap();
-        (Window::new(Decoder::new(opened.setup)), folder)
+        (CtaWindow::new(Decoder::new(opened.setup)), folder)
     }
 
     #[test]
@@ -395,6 +395,6 @@ mod tests {
         }
         assert_eq!(window.base, 200);
         assert!(window.take(200, 1).is_none());
-        assert!(matches!(window.end, Some(End::Finished)));
+        assert!(matches!(window.end, Some(DecodeEnd::Finished)));
     }
 }

@@ -9,12 +9,12 @@ use rustc_hash::FxHashMap;
 use warpshard_isa::{Generation, image};
 use warpshard_workload::{Control, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst};
 
-use super::error::{Fault, ProblemKind};
+use super::error::{ProblemKind, TextFault};
 use super::notes::FIXED_NOTES;
 use super::text::{decimal, is_end, quote, skip_blanks, skip_token, token};
 
 /// Marker for the end of a chain of entries.
-const NONE: u32 = u32::MAX;
+const END_OF_CHAIN: u32 = u32::MAX;
 /// Program counters below this limit are looked up in an array, others in a hash map.
 const DENSE_LIMIT: u32 = 1 << 21;
 /// Upper limit of the number of copy groups; DEPBAR names fewer.
@@ -36,7 +36,7 @@ pub(super) struct Dialect {
 
 /// A static instruction and its text in the trace.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct StaticEntry {
     pub(super) inst: StaticInst,
     pub(super) mnemonic: Box<str>,
     /// Index in a tally of a note that is counted at each execution, or 0.
@@ -49,7 +49,7 @@ pub(super) struct Entry {
 /// All static instructions of a kernel decoded so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StaticTable {
-    entries: Vec<Entry>,
+    entries: Vec<StaticEntry>,
     dense: Vec<u32>,
     sparse: FxHashMap<u32, u32>,
     notes: Vec<String>,
@@ -57,7 +57,7 @@ pub(super) struct StaticTable {
 
 impl StaticTable {
     /// Returns all entries in the order of their indices.
-    pub(super) fn entries(&self) -> &[Entry] {
+    pub(super) fn entries(&self) -> &[StaticEntry] {
         &self.entries
     }
 
@@ -81,18 +81,18 @@ impl StaticTable {
     }
 
     /// Adds an entry unless an equal entry exists; returns the index.
-    pub(super) fn insert(&mut self, mut entry: Entry) -> u32 {
+    pub(super) fn insert(&mut self, mut entry: StaticEntry) -> u32 {
         if let Some((index, _)) = self.find(entry.inst.pc, &entry.text, 0) {
             return index;
         }
         let index = self.entries.len() as u32;
-        entry.next = NONE;
+        entry.next = END_OF_CHAIN;
         entry.note = entry.note_text.as_ref().map_or(0, |note| self.note_number(note));
         let mut last = self.first(entry.inst.pc);
-        if last == NONE {
+        if last == END_OF_CHAIN {
             self.set_first(entry.inst.pc, index);
         } else {
-            while self.entries[last as usize].next != NONE {
+            while self.entries[last as usize].next != END_OF_CHAIN {
                 last = self.entries[last as usize].next;
             }
             self.entries[last as usize].next = index;
@@ -112,9 +112,9 @@ impl StaticTable {
     #[inline]
     fn first(&self, pc: u32) -> u32 {
         if pc < DENSE_LIMIT {
-            self.dense.get((pc >> 3) as usize).copied().unwrap_or(NONE)
+            self.dense.get((pc >> 3) as usize).copied().unwrap_or(END_OF_CHAIN)
         } else {
-            self.sparse.get(&pc).copied().unwrap_or(NONE)
+            self.sparse.get(&pc).copied().unwrap_or(END_OF_CHAIN)
         }
     }
 
@@ -122,7 +122,7 @@ impl StaticTable {
         if pc < DENSE_LIMIT {
             let place = (pc >> 3) as usize;
             if self.dense.len() <= place {
-                self.dense.resize(place + 1, NONE);
+                self.dense.resize(place + 1, END_OF_CHAIN);
             }
             self.dense[place] = index;
         } else {
@@ -131,13 +131,13 @@ impl StaticTable {
     }
 }
 
-impl Entry {
+impl StaticEntry {
     /// Reads the static part of an instruction at `start`: `dest_num [Rd] opcode src_num [Rs ...] mem_width`.
-    pub(super) fn parse(pc: u32, text: &[u8], start: usize, dialect: &Dialect) -> Result<(Self, usize), Fault> {
-        let (destinations, mut at) = count(text, start, 1, "the number of destinations")?;
+    pub(super) fn parse(pc: u32, text: &[u8], start: usize, dialect: &Dialect) -> Result<(Self, usize), TextFault> {
+        let (destinations, mut at) = parse_count(text, start, 1, "the number of destinations")?;
         let mut dst = NO_REGISTER;
         if destinations > 0 {
-            (dst, at) = register(text, at)?;
+            (dst, at) = parse_register(text, at)?;
         }
         at = skip_blanks(text, at);
         let opcode_at = at;
@@ -146,13 +146,13 @@ impl Entry {
         if mnemonic.is_empty() {
             return Err(malformed(text, opcode_at, "the opcode", "a SASS mnemonic, as in LDG.E.SYS"));
         }
-        let (sources, after) = count(text, at, 4, "the number of sources")?;
+        let (sources, after) = parse_count(text, at, 4, "the number of sources")?;
         at = after;
         let mut src = [NO_REGISTER; 4];
         for slot in &mut src[..sources as usize] {
-            (*slot, at) = register(text, at)?;
+            (*slot, at) = parse_register(text, at)?;
         }
-        let (width, mut end) = count(text, at, i64::from(u16::MAX), "the memory width")?;
+        let (width, mut end) = parse_count(text, at, i64::from(u16::MAX), "the memory width")?;
         let name = mnemonic.split('.').next().unwrap_or_default();
         let with_addresses = if dialect.images && width > 0 { image(name) } else { None };
         let (class, row, packed_half, mut note) = match with_addresses.or_else(|| dialect.generation.opcode(name)) {
@@ -172,7 +172,8 @@ impl Entry {
             } else if access.space == MemSpace::Generic && !dialect.windows {
                 let atomic = matches!(access.kind, MemKind::Atomic | MemKind::Reduction);
                 access.space = if atomic { MemSpace::Global } else { MemSpace::Shared };
-                note = Some(format!("{name}: the header gives no memory windows, so the access is treated as {}", space(access.space)));
+                note =
+                    Some(format!("{name}: the header gives no memory windows, so the access is treated as {}", space_name(access.space)));
             } else if i64::from(access.width) != width {
                 let by_name = access.width;
                 note = Some(format!("{mnemonic}: recorded with {width} bytes per lane, simulated with the {by_name} of its mnemonic"));
@@ -201,11 +202,11 @@ impl Entry {
             registers: RegisterSets::new(dst, src),
         };
         let text = text[start..end].into();
-        Ok((Self { inst, mnemonic: mnemonic.into(), note: 0, note_text: note, text, next: NONE }, end))
+        Ok((Self { inst, mnemonic: mnemonic.into(), note: 0, note_text: note, text, next: END_OF_CHAIN }, end))
     }
 }
 
-fn space(space: MemSpace) -> &'static str {
+fn space_name(space: MemSpace) -> &'static str {
     if space == MemSpace::Global { "global" } else { "shared" }
 }
 
@@ -213,9 +214,9 @@ fn unknown_note(name: &str, dialect: &Dialect) -> String {
     format!("the opcode {name} is unknown in binary version {} and runs as an ALU operation", dialect.binary_version)
 }
 
-fn unknown_opcode(pc: u32, mnemonic: &str, at: usize, dialect: &Dialect) -> Fault {
+fn unknown_opcode(pc: u32, mnemonic: &str, at: usize, dialect: &Dialect) -> TextFault {
     let Dialect { generation, binary_version, .. } = dialect;
-    Fault {
+    TextFault {
         at,
         kind: ProblemKind::Opcode,
         what: "the opcode is in no table of this binary version".into(),
@@ -226,7 +227,7 @@ fn unknown_opcode(pc: u32, mnemonic: &str, at: usize, dialect: &Dialect) -> Faul
 }
 
 /// Parses a count of at most `most` at `at`.
-fn count(text: &[u8], at: usize, most: i64, what: &str) -> Result<(i64, usize), Fault> {
+fn parse_count(text: &[u8], at: usize, most: i64, what: &str) -> Result<(i64, usize), TextFault> {
     let at = skip_blanks(text, at);
     match decimal(text, at) {
         Some((value, end)) if (0..=most).contains(&value) => Ok((value, end)),
@@ -234,7 +235,7 @@ fn count(text: &[u8], at: usize, most: i64, what: &str) -> Result<(i64, usize), 
     }
 }
 
-fn register(text: &[u8], at: usize) -> Result<(u16, usize), Fault> {
+fn parse_register(text: &[u8], at: usize) -> Result<(u16, usize), TextFault> {
     let at = skip_blanks(text, at);
     if text.get(at) == Some(&b'R')
         && let Some((number @ 0..=255, end)) = decimal(text, at + 1)
@@ -245,9 +246,9 @@ fn register(text: &[u8], at: usize) -> Result<(u16, usize), Fault> {
 }
 
 /// Returns the fault for a field that cannot be parsed.
-pub(super) fn malformed(text: &[u8], at: usize, what: &str, expected: &str) -> Fault {
+pub(super) fn malformed(text: &[u8], at: usize, what: &str, expected: &str) -> TextFault {
     let found = token(text, at);
-    Fault {
+    TextFault {
         at,
         kind: ProblemKind::Instruction,
         what: format!("{what} cannot be read"),

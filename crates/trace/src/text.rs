@@ -1,7 +1,7 @@
 //! Scanning of trace text: tokens separated by blanks, numbers and line ends. The functions neither allocate nor check UTF-8.
 
 /// Value of each hexadecimal digit by character; 255 for other characters.
-const HEX: [u8; 256] = {
+const HEX_VALUES: [u8; 256] = {
     let mut table = [255; 256];
     let mut i = 0;
     while i < 10 {
@@ -74,7 +74,7 @@ pub(super) fn hex(text: &[u8], mut at: usize) -> Option<(u64, usize)> {
         at += 8;
     }
     while let Some(&byte) = text.get(at) {
-        let digit = HEX[usize::from(byte)];
+        let digit = HEX_VALUES[usize::from(byte)];
         if digit > 15 {
             break;
         }
@@ -87,17 +87,17 @@ pub(super) fn hex(text: &[u8], mut at: usize) -> Option<(u64, usize)> {
 /// Parses eight hexadecimal digits, with the first digit in the lowest byte; returns `None` if a byte is not a digit.
 #[inline]
 fn eight_digits(bytes: u64) -> Option<u64> {
-    const EACH: u64 = 0x0101_0101_0101_0101;
+    const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
     // Converts to lower case; digits already have this bit.
-    let small = bytes | (0x20 * EACH);
-    let letters = small >> 6 & EACH;
+    let small = bytes | (0x20 * EACH_BYTE);
+    let letters = small >> 6 & EACH_BYTE;
     // A byte that is not a letter must have this bit itself.
-    let digits = bytes >> 5 & EACH | letters;
+    let digits = bytes >> 5 & EACH_BYTE | letters;
     // A byte below `0` borrows and leaves a non-zero high half, independent of the bytes above it.
-    let values = small.wrapping_sub(0x30 * EACH).wrapping_sub(0x27 * letters);
+    let values = small.wrapping_sub(0x30 * EACH_BYTE).wrapping_sub(0x27 * letters);
     // Letters have values of 10 and more, digits have smaller values.
-    let tens = values.wrapping_add(6 * EACH) >> 4 & EACH;
-    if (bytes & (0x80 * EACH)) | (values & (0xf0 * EACH)) | (tens ^ letters) | (digits ^ EACH) != 0 {
+    let tens = values.wrapping_add(6 * EACH_BYTE) >> 4 & EACH_BYTE;
+    if (bytes & (0x80 * EACH_BYTE)) | (values & (0xf0 * EACH_BYTE)) | (tens ^ letters) | (digits ^ EACH_BYTE) != 0 {
         return None;
     }
     let pairs = (values & 0x000f_000f_000f_000f) << 4 | values >> 8 & 0x000f_000f_000f_000f;
@@ -152,7 +152,7 @@ mod tests {
             for byte in 0..=255 {
                 text[place] = byte;
                 let one_by_one = text.iter().try_fold(0, |value, &byte| {
-                    let digit = HEX[usize::from(byte)];
+                    let digit = HEX_VALUES[usize::from(byte)];
                     (digit < 16).then_some(value << 4 | u64::from(digit))
                 });
                 assert_eq!(eight_digits(u64::from_le_bytes(text)), one_by_one, "{text:?}");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use warpshard_base::LaneMask;
 use warpshard_isa::image;
-use warpshard_workload::{CtaProgram, DynInst, KernelInfo, NO_REGISTER, Reader, StaticInst};
+use warpshard_workload::{CtaProgram, DynInst, KernelInfo, NO_REGISTER, StaticInst, StreamReader};
 
 /// Writes a kernel.
 ///
@@ -30,7 +30,7 @@ pub fn write_kernel(
 ) -> io::Result<()> {
     assert_eq!(code.len(), mnemonics.len(), "one mnemonic for each static instruction of {}", info.name);
     header(out, info, binary_version, has_images(code, mnemonics))?;
-    let parts: Vec<(String, String)> = code.iter().zip(mnemonics).map(|(inst, mnemonic)| parts(inst, mnemonic)).collect();
+    let parts: Vec<(String, String)> = code.iter().zip(mnemonics).map(|(inst, mnemonic)| line_parts(inst, mnemonic)).collect();
     for (index, cta) in ctas.enumerate() {
         let (x, y, z) = coordinates(info, index as u64);
         write!(out, "#BEGIN_TB\n\nthread block = {x},{y},{z}\n\n")?;
@@ -86,21 +86,21 @@ fn header(out: &mut dyn Write, info: &KernelInfo, binary_version: u32, images: b
 }
 
 /// Returns the text before and after the mask in every line of an instruction.
-fn parts(inst: &StaticInst, mnemonic: &str) -> (String, String) {
+fn line_parts(inst: &StaticInst, mnemonic: &str) -> (String, String) {
     let destination = if inst.dst == NO_REGISTER { "0".to_string() } else { format!("1 R{}", inst.dst) };
     let sources: Vec<String> = inst.src.iter().filter(|&&r| r != NO_REGISTER).map(|r| format!(" R{r}")).collect();
     let width = inst.mem.map_or(0, |mem| mem.width);
     (format!("{:04x}", inst.pc), format!("{destination} {mnemonic} {}{} {width}", sources.len(), sources.concat()))
 }
 
-fn addresses(out: &mut dyn Write, reader: &Reader, inst: &DynInst) -> io::Result<()> {
+fn addresses(out: &mut dyn Write, reader: &StreamReader, inst: &DynInst) -> io::Result<()> {
     let mut lanes = [0; 32];
     let count = reader.addresses(inst, &mut lanes);
     let lanes = &lanes[..count];
     let Some(base) = lanes.first() else { return write!(out, "1 0x0 0 ") };
     let delta = |pair: &[u64]| pair[1].wrapping_sub(pair[0]) as i64;
     let mut deltas = lanes.windows(2).map(delta);
-    if contiguous(inst.mask)
+    if is_contiguous(inst.mask)
         && let Some(stride) = deltas.next()
         && deltas.all(|delta| delta == stride)
     {
@@ -110,7 +110,7 @@ fn addresses(out: &mut dyn Write, reader: &Reader, inst: &DynInst) -> io::Result
     lanes.windows(2).try_for_each(|pair| write!(out, "{} ", delta(pair)))
 }
 
-fn contiguous(mask: LaneMask) -> bool {
+fn is_contiguous(mask: LaneMask) -> bool {
     let low = mask.0.checked_shr(mask.0.trailing_zeros()).unwrap_or(0);
     low & low.wrapping_add(1) == 0
 }

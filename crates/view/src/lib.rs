@@ -16,10 +16,10 @@ pub use folder::{ReadError, RunFolder, Stats};
 pub use page::page;
 pub use perfetto::perfetto;
 
-use warpshard_report::timeline::{Record, read};
+use warpshard_report::timeline::{TimelineRecord, read};
 
 /// Returns the decisions and signals of a run; empty if no controller was attached.
-fn timeline_of(run: &RunFolder) -> Result<Vec<Record>, ReadError> {
+fn timeline_of(run: &RunFolder) -> Result<Vec<TimelineRecord>, ReadError> {
     let Some(text) = run.file("timeline.csv")? else { return Ok(Vec::new()) };
     read(&text).map_err(|problem| ReadError::Invalid { path: run.path.join("timeline.csv"), problem: problem.to_string() })
 }

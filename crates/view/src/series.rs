@@ -3,7 +3,7 @@
 use super::{ReadError, RunFolder};
 
 /// Counters whose sum is the number of L1 accesses; the first two are hits.
-pub(super) const L1: [&str; 8] = [
+pub(super) const L1_COUNTERS: [&str; 8] = [
     "l1_read_hits",
     "l1_write_hits",
     "l1_read_pending_hits",
@@ -16,7 +16,7 @@ pub(super) const L1: [&str; 8] = [
 
 /// Numbers over simulated time.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Series {
+pub(super) struct CounterSeries {
     /// The cycle at which each step ends.
     pub(super) ends: Vec<f64>,
     columns: Vec<(String, Vec<f64>)>,
@@ -31,7 +31,7 @@ pub(super) enum Fold {
     Mean,
 }
 
-impl Series {
+impl CounterSeries {
     /// Reads a file of a run in at most `steps` steps; `None` if the file does not exist or has no rows.
     ///
     /// # Errors
@@ -112,19 +112,19 @@ mod tests {
     fn counts_add_up_and_rates_are_averaged_over_time() {
         let rows: String = (1..=480).map(|i| format!("{},{},{}\n", i * 10, 2, i % 2)).collect();
         let text = format!("cycle,a.x,b.y\n{rows}");
-        let counts = Series::read(&text, Fold::Sum, 240).unwrap().unwrap();
+        let counts = CounterSeries::read(&text, Fold::Sum, 240).unwrap().unwrap();
         assert_eq!((counts.ends.len(), counts.ends[0], counts.lengths()[239]), (240, 20.0, 20.0));
         assert_eq!((counts.get("a.x").unwrap()[7], counts.get("b.y").unwrap()[7], counts.get("c")), (4.0, 1.0, None));
         assert_eq!(counts.sum(&["a.x", "b.y", "c"]).unwrap()[0], 5.0);
-        let rates = Series::read(&text, Fold::Mean, 240).unwrap().unwrap();
+        let rates = CounterSeries::read(&text, Fold::Mean, 240).unwrap().unwrap();
         assert_eq!((rates.get("a.x").unwrap()[7], rates.get("b.y").unwrap()[7]), (2.0, 0.5));
         assert_eq!(counts.columns().map(|(name, _)| name).collect::<Vec<_>>(), ["a.x", "b.y"]);
     }
 
     #[test]
     fn a_table_without_rows_is_none_and_words_are_errors() {
-        assert_eq!(Series::read("cycle\n", Fold::Sum, 240), Ok(None));
-        assert!(Series::read("cycle,a\n1,2\n2,x\n", Fold::Sum, 240).unwrap_err().starts_with("line 3: "));
-        assert!(Series::read("cycle,a\n1\n", Fold::Sum, 240).is_err());
+        assert_eq!(CounterSeries::read("cycle\n", Fold::Sum, 240), Ok(None));
+        assert!(CounterSeries::read("cycle,a\n1,2\n2,x\n", Fold::Sum, 240).unwrap_err().starts_with("line 3: "));
+        assert!(CounterSeries::read("cycle,a\n1\n", Fold::Sum, 240).is_err());
     }
 }

@@ -21,11 +21,12 @@ pub use async_op::{AsyncOp, BarrierAccess, BarrierOp, BulkCopy, BulkKind, Mbarri
 pub use control::{CONSTANT_LINE_BYTES, Control, FenceScope, Pipe, constant_address};
 pub use error::SpreadError;
 pub use inst::{CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst};
-pub use mix::{MixError, Part, mix};
+pub use mix::{MixError, MixedApplication, mix};
 pub use spread::{EmptySource, for_gpus};
-pub use stream::{AddressForm, Cursor, DynInst, Reader, StreamBuilder, WarpStream, streams_failure};
+pub use stream::{AddressForm, Cursor, DynInst, StreamBuilder, StreamReader, WarpStream, streams_failure};
 pub use used_line::UsedLine;
-pub use used_lines::{Touch, UsedLines, count_classes, touches};
+pub use used_lines::{SectorAccess, UsedLines, count_classes, touches};
 pub use workload::{
-    Application, AsyncOpCounts, Code, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, LaunchCounts, PeerCopy, Workload,
+    Application, AsyncOpCounts, CodeRequirements, Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, LaunchCounts, PeerCopy,
+    Workload,
 };

@@ -10,11 +10,11 @@ use warpshard_base::{Addr, AppId, KernelIndex, MAX_APPLICATIONS, MAX_KERNELS, ad
 use crate::workload::{Application, Command, Workload};
 
 /// Maximum number of kernels of a workload.
-const MOST: usize = MAX_KERNELS;
+const MAX_WORKLOAD_KERNELS: usize = MAX_KERNELS;
 
 /// An application that shares the GPU.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct MixedApplication {
     /// The application's workload.
     pub workload: Workload,
     /// Priority; among waiting kernels, kernels with the highest number are dispatched first.
@@ -40,7 +40,10 @@ impl fmt::Display for MixError {
             Self::Empty(name) => write!(f, "{name} launches no kernel, so it cannot share the GPU"),
             Self::Applications(count) => write!(f, "{count} applications share the GPU; at most {MAX_APPLICATIONS} are supported"),
             Self::Many(kernels) => {
-                write!(f, "the applications launch {kernels} kernels, with those that are started again; at most {MOST} are supported")
+                write!(
+                    f,
+                    "the applications launch {kernels} kernels, with those that are started again; at most {MAX_WORKLOAD_KERNELS} are supported"
+                )
             }
         }
     }
@@ -50,7 +53,7 @@ impl fmt::Display for MixError {
 ///
 /// # Errors
 /// If an application launches no kernel, or all applications together exceed the limits.
-pub fn mix(parts: Vec<Part>, again: bool) -> Result<Workload, MixError> {
+pub fn mix(parts: Vec<MixedApplication>, again: bool) -> Result<Workload, MixError> {
     if let Some(empty) = parts.iter().find(|part| part.workload.kernels.is_empty()) {
         return Err(MixError::Empty(empty.workload.name.clone()));
     }
@@ -59,7 +62,7 @@ pub fn mix(parts: Vec<Part>, again: bool) -> Result<Workload, MixError> {
     }
     let first: usize = parts.iter().map(|part| part.workload.kernels.len()).sum();
     let all = if again { 2 * first } else { first };
-    if all > MOST {
+    if all > MAX_WORKLOAD_KERNELS {
         return Err(MixError::Many(all));
     }
     let names: Vec<&str> = parts.iter().map(|part| part.workload.name.as_str()).collect();
@@ -71,7 +74,7 @@ pub fn mix(parts: Vec<Part>, again: bool) -> Result<Workload, MixError> {
         notes: Vec::new(),
         homes: Vec::new(),
     };
-    for (number, Part { workload, priority }) in parts.into_iter().enumerate() {
+    for (number, MixedApplication { workload, priority }) in parts.into_iter().enumerate() {
         let app = AppId(number as u16);
         let (start, commands) = (mixed.kernels.len() as u32, mixed.commands.len());
         mixed.commands.extend(workload.commands.into_iter().map(|command| match command {

@@ -31,42 +31,42 @@ impl CtaSource for EmptySource {
 
 /// A consecutive part of the CTAs of a kernel.
 #[derive(Debug)]
-struct Part {
-    whole: Arc<dyn CtaSource>,
+struct KernelPart {
+    whole_kernel: Arc<dyn CtaSource>,
     first: u32,
     /// True for the one part that reports the notes of the whole kernel.
     reports_notes: bool,
 }
 
-impl CtaSource for Part {
+impl CtaSource for KernelPart {
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
-        self.whole.cta(CtaIndex(self.first + index.0))
+        self.whole_kernel.cta(CtaIndex(self.first + index.0))
     }
 
     fn return_cta(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
-        self.whole.return_cta(CtaIndex(self.first + index.0), program);
+        self.whole_kernel.return_cta(CtaIndex(self.first + index.0), program);
     }
 
     fn save(&self, to: &mut Writer) {
-        if to.first_visit(&*self.whole) {
-            self.whole.save(to);
+        if to.first_visit(&*self.whole_kernel) {
+            self.whole_kernel.save(to);
         }
     }
 
     fn load(&self, from: &mut Reader<'_>) -> Result<(), StateError> {
-        if from.first_visit(&*self.whole) { self.whole.load(from) } else { Ok(()) }
+        if from.first_visit(&*self.whole_kernel) { self.whole_kernel.load(from) } else { Ok(()) }
     }
 
     fn failure(&self) -> Option<String> {
-        self.whole.failure()
+        self.whole_kernel.failure()
     }
 
     fn blocks(&self) -> Option<&[u32]> {
-        self.whole.blocks()
+        self.whole_kernel.blocks()
     }
 
     fn notes(&self) -> Vec<(String, u64)> {
-        if self.reports_notes { self.whole.notes() } else { Vec::new() }
+        if self.reports_notes { self.whole_kernel.notes() } else { Vec::new() }
     }
 }
 
@@ -77,7 +77,7 @@ impl CtaSource for Part {
 /// If a named GPU does not exist or there are too many kernels; returns a message for the user.
 pub fn for_gpus(workload: &Workload, sms: &[u32], spread: bool) -> Result<Workload, SpreadError> {
     let gpus = sms.len() as u32;
-    check(workload, gpus)?;
+    check_gpus(workload, gpus)?;
     if let Some(kernel) = workload.kernels.iter().find(|kernel| spread && kernel.info.programmatic.is_some()) {
         let name = &kernel.info.name;
         let what = format!("kernel `{name}` is a programmatic dependent launch, which cannot be spread over the GPUs");
@@ -100,7 +100,7 @@ pub fn for_gpus(workload: &Workload, sms: &[u32], spread: bool) -> Result<Worklo
             let named = kernel.info.gpu.or(app.gpu);
             let before = last.insert((kernel.info.app.0, kernel.info.stream.0), index);
             let wide = spread && named.is_none() && kernel.info.copy.is_none();
-            made.add(index, kernel, before.filter(|_| spread), if wide { 0..gpus } else { one(named.unwrap_or_default()) }, sms)?;
+            made.add(index, kernel, before.filter(|_| spread), if wide { 0..gpus } else { only_gpu(named.unwrap_or_default()) }, sms)?;
             everywhere |= wide || named != app.gpu;
         }
         let kernels = first as u32..made.workload.kernels.len() as u32;
@@ -133,11 +133,11 @@ pub fn for_gpus(workload: &Workload, sms: &[u32], spread: bool) -> Result<Worklo
     Ok(made)
 }
 
-fn one(gpu: GpuId) -> Range<u32> {
+fn only_gpu(gpu: GpuId) -> Range<u32> {
     u32::from(gpu.0)..u32::from(gpu.0) + 1
 }
 
-fn check(workload: &Workload, gpus: u32) -> Result<(), String> {
+fn check_gpus(workload: &Workload, gpus: u32) -> Result<(), String> {
     let beyond = |gpu: Option<GpuId>| gpu.filter(|gpu| u32::from(gpu.0) >= gpus);
     let has = if gpus == 1 { "one GPU, gpu0".to_owned() } else { format!("{gpus} GPUs, counted from 0") };
     for kernel in &workload.kernels {
@@ -203,7 +203,7 @@ impl SpreadWorkload {
             let mut source = Arc::clone(source);
             if count > 1 {
                 own.grid = Dim3 { x: ctas.len() as u32, y: 1, z: 1 };
-                source = Arc::new(Part { whole: source, first: ctas.start, reports_notes: parts.is_empty() });
+                source = Arc::new(KernelPart { whole_kernel: source, first: ctas.start, reports_notes: parts.is_empty() });
             }
             self.workload.kernels.push(Kernel { info: own, source });
             self.workload.commands.push(Command::Launch(KernelIndex(number)));

@@ -12,7 +12,7 @@ const LOCAL_WINDOW: u64 = 1 << 24;
 
 /// An access to a sector of device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Touch {
+pub struct SectorAccess {
     /// Address of the sector's line.
     pub line: u64,
     /// Number of the sector within the line.
@@ -24,7 +24,7 @@ pub struct Touch {
 }
 
 /// Calls `see` for every sector that each access of a CTA touches, warp by warp. Omits local memory, whose location depends on the SM.
-pub fn touches(info: &KernelInfo, program: &CtaProgram, mut see: impl FnMut(Touch)) {
+pub fn touches(info: &KernelInfo, program: &CtaProgram, mut see: impl FnMut(SectorAccess)) {
     let mut addresses = [0; 32];
     for warp in &program.warps {
         let mut reader = warp.read();
@@ -37,7 +37,7 @@ pub fn touches(info: &KernelInfo, program: &CtaProgram, mut see: impl FnMut(Touc
             if count == 0 || mem.space == MemSpace::Generic && !is_global(info, addresses[0]) {
                 continue;
             }
-            of_lanes(&addresses[..count], mem, &mut see);
+            visit_lanes(&addresses[..count], mem, &mut see);
         }
     }
 }
@@ -51,7 +51,7 @@ fn is_global(info: &KernelInfo, address: u64) -> bool {
 /// Maximum number of sectors of an access: each of 32 lanes may touch two sectors.
 const MAX_SECTORS: usize = 64;
 
-fn of_lanes(addresses: &[u64], mem: MemInst, see: &mut impl FnMut(Touch)) {
+fn visit_lanes(addresses: &[u64], mem: MemInst, see: &mut impl FnMut(SectorAccess)) {
     let (mut sectors, mut count) = ([(0, 0_u32); MAX_SECTORS], 0);
     for address in addresses {
         let (mut at, end) = (*address, address.saturating_add(mem.width.clamp(1, SECTOR_BYTES as u8).into()));
@@ -73,7 +73,7 @@ fn of_lanes(addresses: &[u64], mem: MemInst, see: &mut impl FnMut(Touch)) {
     let (written, reads) = (mem.kind != MemKind::Load, mem.kind != MemKind::Store);
     let per_line = u64::from(SECTORS_PER_LINE);
     for (sector, bytes) in &sectors[..count] {
-        see(Touch {
+        see(SectorAccess {
             line: sector / per_line * LINE_BYTES,
             sector: (sector % per_line) as usize,
             bytes: if reads { u32::MAX } else { *bytes },
@@ -99,17 +99,17 @@ pub struct UsedLines {
     places: FxHashMap<u64, u32>,
     /// The lines, each with the time of its last use.
     lines: Vec<(u64, UsedLine)>,
-    now: u64,
+    use_count: u64,
 }
 
 impl UsedLines {
     /// Creates an empty list with the given limit.
     pub fn new(limit: usize) -> Self {
-        Self { limit, places: FxHashMap::default(), lines: Vec::new(), now: 0 }
+        Self { limit, places: FxHashMap::default(), lines: Vec::new(), use_count: 0 }
     }
 
     /// Records an access to a sector; returns true if its line is new.
-    pub fn touch(&mut self, touch: Touch) -> bool {
+    pub fn touch(&mut self, touch: SectorAccess) -> bool {
         let mut bytes = SectorBytes::default();
         bytes[touch.sector] = touch.bytes;
         self.use_line(UsedLine { addr: Addr(touch.line), bytes, written: SectorMask(u8::from(touch.written) << touch.sector) })
@@ -117,14 +117,14 @@ impl UsedLines {
 
     /// Records a use of a line; returns true if the line is not in the list.
     pub fn use_line(&mut self, used: UsedLine) -> bool {
-        self.now += 1;
+        self.use_count += 1;
         let known = self.lines.len();
         let place = *self.places.entry(used.addr.0).or_insert_with(|| {
             self.lines.push((0, UsedLine { bytes: SectorBytes::default(), written: SectorMask(0), ..used }));
             self.lines.len() as u32 - 1
         });
         let (last, line) = &mut self.lines[place as usize];
-        *last = self.now;
+        *last = self.use_count;
         line.bytes.iter_mut().zip(used.bytes).for_each(|(known, bytes)| *known |= bytes);
         line.written.0 |= used.written.0;
         let new = self.lines.len() > known;
@@ -157,38 +157,38 @@ mod tests {
     #[test]
     fn lines_are_ordered_by_last_use_and_keep_written_sectors() {
         let mut used = UsedLines::new(2);
-        const ALL: u32 = u32::MAX;
+        const ALL_BYTES: u32 = u32::MAX;
         let line = |addr, bytes, written| UsedLine { addr: Addr(addr), bytes, written: SectorMask(written) };
         for (addr, bytes, written) in
-            [(0, [0xf, 0, 0, 0], 1), (128, [ALL, 0, 0, 0], 0), (256, [0, ALL, 0, 0], 0), (0, [0xf0, ALL, 0, 0], 1)]
+            [(0, [0xf, 0, 0, 0], 1), (128, [ALL_BYTES, 0, 0, 0], 0), (256, [0, ALL_BYTES, 0, 0], 0), (0, [0xf0, ALL_BYTES, 0, 0], 1)]
         {
             used.use_line(line(addr, bytes, written));
         }
-        assert_eq!(used.last(), [line(256, [0, ALL, 0, 0], 0), line(0, [0xff, ALL, 0, 0], 1)]);
+        assert_eq!(used.last(), [line(256, [0, ALL_BYTES, 0, 0], 0), line(0, [0xff, ALL_BYTES, 0, 0], 1)]);
         // Many lines, each of which is used twice.
         let mut used = UsedLines::new(2);
         for addr in (0..200).flat_map(|i| [i, i]) {
-            used.touch(Touch { line: addr * 128, sector: 3, bytes: 1, written: true });
+            used.touch(SectorAccess { line: addr * 128, sector: 3, bytes: 1, written: true });
             assert!(used.lines.len() <= 4);
         }
         assert_eq!(used.last(), [line(198 * 128, [0, 0, 0, 1], 8), line(199 * 128, [0, 0, 0, 1], 8)]);
     }
 
-    fn seen(kind: MemKind, width: u8, addresses: &[u64]) -> Vec<(u64, usize, u32)> {
+    fn touched_sectors(kind: MemKind, width: u8, addresses: &[u64]) -> Vec<(u64, usize, u32)> {
         let mut all = Vec::new();
         let mem = MemInst { kind, space: MemSpace::Global, width, cache: CachePolicy::All };
-        of_lanes(addresses, mem, &mut |touch| all.push((touch.line, touch.sector, touch.bytes)));
+        visit_lanes(addresses, mem, &mut |touch| all.push((touch.line, touch.sector, touch.bytes)));
         all
     }
 
     #[test]
     fn lanes_that_share_a_sector_are_one_access_and_stores_have_byte_masks() {
-        assert_eq!(seen(MemKind::Store, 4, &[0, 4, 36]), [(0, 0, 0xff), (0, 1, 0xf0)]);
-        assert_eq!(seen(MemKind::Load, 4, &[128, 132]), [(128, 0, u32::MAX)]);
-        assert_eq!(seen(MemKind::Reduction, 4, &[64]), [(0, 2, u32::MAX)]);
+        assert_eq!(touched_sectors(MemKind::Store, 4, &[0, 4, 36]), [(0, 0, 0xff), (0, 1, 0xf0)]);
+        assert_eq!(touched_sectors(MemKind::Load, 4, &[128, 132]), [(128, 0, u32::MAX)]);
+        assert_eq!(touched_sectors(MemKind::Reduction, 4, &[64]), [(0, 2, u32::MAX)]);
         // Two lanes return to a sector that earlier lanes touched.
-        assert_eq!(seen(MemKind::Load, 4, &[0, 96, 4, 100]), [(0, 0, u32::MAX), (0, 3, u32::MAX)]);
+        assert_eq!(touched_sectors(MemKind::Load, 4, &[0, 96, 4, 100]), [(0, 0, u32::MAX), (0, 3, u32::MAX)]);
         // An access that crosses a line.
-        assert_eq!(seen(MemKind::Store, 8, &[124]), [(0, 3, 0xf000_0000), (128, 0, 0xf)]);
+        assert_eq!(touched_sectors(MemKind::Store, 8, &[124]), [(0, 3, 0xf000_0000), (128, 0, 0xf)]);
     }
 }

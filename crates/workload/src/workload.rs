@@ -22,7 +22,7 @@ pub struct Dim3 {
 
 impl Dim3 {
     /// The size of a single element.
-    pub const ONE: Self = Self { x: 1, y: 1, z: 1 };
+    pub const SINGLE_ELEMENT: Self = Self { x: 1, y: 1, z: 1 };
 
     /// Returns the number of elements.
     pub fn count(self) -> u64 {
@@ -156,7 +156,7 @@ pub struct LaunchCounts {
 
 /// Requirements of a kernel's machine code on the GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Code {
+pub struct CodeRequirements {
     /// Target architecture of the code: 70 for sm_70.
     pub arch: u32,
     /// True if the code has tensor instructions, as far as this is known before execution.
@@ -225,7 +225,7 @@ pub trait CtaSource: Send + Sync + fmt::Debug {
         None
     }
     /// Returns the requirements of the kernel's machine code; `None` for kernels without machine code.
-    fn code(&self) -> Option<Code> {
+    fn code(&self) -> Option<CodeRequirements> {
         None
     }
     /// Returns notes about unusual but accepted input in the CTAs returned since loading, each with the number of occurrences.
@@ -339,7 +339,7 @@ mod tests {
             id: 1,
             grid,
             cluster,
-            block: Dim3::ONE,
+            block: Dim3::SINGLE_ELEMENT,
             shared_bytes: 0,
             registers: 1,
             app: AppId(0),
@@ -352,9 +352,9 @@ mod tests {
             copy: None,
         };
         let order = |cluster| (0..16).map(|place| info(cluster).cta_at(place).0).collect::<Vec<_>>();
-        assert_eq!(order(Dim3::ONE), (0..16).collect::<Vec<_>>());
-        assert_eq!(order(Dim3 { x: 2, ..Dim3::ONE }), (0..16).collect::<Vec<_>>());
-        assert_eq!(order(Dim3 { y: 2, ..Dim3::ONE }), [0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15]);
+        assert_eq!(order(Dim3::SINGLE_ELEMENT), (0..16).collect::<Vec<_>>());
+        assert_eq!(order(Dim3 { x: 2, ..Dim3::SINGLE_ELEMENT }), (0..16).collect::<Vec<_>>());
+        assert_eq!(order(Dim3 { y: 2, ..Dim3::SINGLE_ELEMENT }), [0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15]);
         assert_eq!(order(Dim3 { x: 2, y: 2, z: 1 }), [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]);
     }
 }

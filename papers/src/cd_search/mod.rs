@@ -34,9 +34,9 @@ const STUDIES: &[Study] = &[
         name: "cd-search",
         summary: "applications that share the SMs, evenly and by CD-search, compared with the paper",
         machine: "fermi24",
-        takes: &[StudyOption::Set, StudyOption::Length, StudyOption::Pairs, StudyOption::Configuration],
-        otherwise: "its applications and machine are those of the paper",
-        sweeps: &[],
+        accepted_options: &[StudyOption::Set, StudyOption::Length, StudyOption::Pairs, StudyOption::Configuration],
+        rejection_reason: "its applications and machine are those of the paper",
+        swept_keys: &[],
         run: study::study,
     },
 ];

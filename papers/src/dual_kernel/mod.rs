@@ -40,9 +40,9 @@ const STUDIES: &[Study] = &[
         name: "dual-kernel",
         summary: "preemption of single CTAs by an arriving task, and Chimera, compared with the thesis",
         machine: "fermi15-preempt",
-        takes: &[StudyOption::Set, StudyOption::Length, StudyOption::Pairs, StudyOption::Configuration],
-        otherwise: "its benchmarks, schemes and machine are those of the thesis",
-        sweeps: &["gpu.dispatch.sharing", "gpu.dispatch.share_sm", "gpu.dispatch.switch"],
+        accepted_options: &[StudyOption::Set, StudyOption::Length, StudyOption::Pairs, StudyOption::Configuration],
+        rejection_reason: "its benchmarks, schemes and machine are those of the thesis",
+        swept_keys: &["gpu.dispatch.sharing", "gpu.dispatch.share_sm", "gpu.dispatch.switch"],
         run: study::study,
     },
 ];

@@ -41,7 +41,7 @@ const STUDIES: &[Study] = &[
         name: "hetero",
         summary: "CM-CPU, CM-BAL, DYNCTA, CCWS and static warp limits with CPU applications, compared with the paper",
         machine: "hetero",
-        takes: &[
+        accepted_options: &[
             StudyOption::Set,
             StudyOption::Length,
             StudyOption::Longest,
@@ -49,17 +49,17 @@ const STUDIES: &[Study] = &[
             StudyOption::Pairs,
             StudyOption::Configuration,
         ],
-        otherwise: "its chips and schemes are those of the paper; --set changes values of all chips",
-        sweeps: &["noc.mesh.cpu_vcs", "noc.mesh.cpu_channel_bytes", "mem.map.cpu_partitions", "gpu.sm.ccws.enabled"],
+        rejection_reason: "its chips and schemes are those of the paper; --set changes values of all chips",
+        swept_keys: &["noc.mesh.cpu_vcs", "noc.mesh.cpu_channel_bytes", "mem.map.cpu_partitions", "gpu.sm.ccws.enabled"],
         run: study::concurrency::study,
     },
     Study {
         name: "hetero-directions",
         summary: "interference, warp limits and partitions of the CPU+GPU chip, compared with the paper",
         machine: "hetero",
-        takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Windows, StudyOption::Longest],
-        otherwise: "it sweeps the static warp limits and partitions of the paper's figures",
-        sweeps: &["noc.mesh.cpu_vcs", "noc.mesh.cpu_channel_bytes", "mem.map.cpu_partitions"],
+        accepted_options: &[StudyOption::Machine, StudyOption::Set, StudyOption::Windows, StudyOption::Longest],
+        rejection_reason: "it sweeps the static warp limits and partitions of the paper's figures",
+        swept_keys: &["noc.mesh.cpu_vcs", "noc.mesh.cpu_channel_bytes", "mem.map.cpu_partitions"],
         run: study::study,
     },
 ];

@@ -34,9 +34,9 @@ const STUDIES: &[Study] = &[
         name: "kernel-mgmt",
         summary: "kernels that share every SM under kernel management, compared with the paper",
         machine: "fermi15",
-        takes: &[StudyOption::Set, StudyOption::Length, StudyOption::Pairs, StudyOption::Configuration],
-        otherwise: "its kernels and machine are those of the paper",
-        sweeps: &["gpu.dispatch.sharing"],
+        accepted_options: &[StudyOption::Set, StudyOption::Length, StudyOption::Pairs, StudyOption::Configuration],
+        rejection_reason: "its kernels and machine are those of the paper",
+        swept_keys: &["gpu.dispatch.sharing"],
         run: study::study,
     },
 ];

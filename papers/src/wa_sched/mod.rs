@@ -8,7 +8,7 @@ use warpshard_lab::request::{Study, StudyOption};
 use warpshard_policy::registry::{Policy, parsed};
 
 use super::Paper;
-use control::{CoreGating, Lcs, PerfSat, Search};
+use control::{CoreGating, Lcs, PerfSat, CoreSearch};
 
 /// The reason why studies of the thesis reject `--machine`, as the end of a sentence.
 const MACHINE_REFUSAL: &str = "its machines are those of the published tables; --set changes their values";
@@ -31,10 +31,10 @@ const POLICIES: &[Policy] = &[
         build: |table| Ok(Box::new(Lcs::new(parsed(Lcs::NAME, table)?)?)),
     },
     Policy {
-        name: CoreGating::ONAC,
+        name: CoreGating::ONAC_NAME,
         help: "estimates how many SMs a kernel needs and power-gates the others (thesis, Section 4.4)",
         parameters: CoreGating::PARAMETERS,
-        build: |table| Ok(Box::new(CoreGating::new(Search::Onac, parsed(CoreGating::ONAC, table)?)?)),
+        build: |table| Ok(Box::new(CoreGating::new(CoreSearch::Onac, parsed(CoreGating::ONAC_NAME, table)?)?)),
     },
     Policy {
         name: PerfSat::NAME,
@@ -43,10 +43,10 @@ const POLICIES: &[Policy] = &[
         build: |table| Ok(Box::new(PerfSat::new(parsed(PerfSat::NAME, table)?)?)),
     },
     Policy {
-        name: CoreGating::SEQ_DET,
+        name: CoreGating::SEQ_DET_NAME,
         help: "removes one SM at a time while a kernel keeps its IPC, and power-gates them (thesis, Section 4.4)",
         parameters: CoreGating::PARAMETERS,
-        build: |table| Ok(Box::new(CoreGating::new(Search::SeqDet, parsed(CoreGating::SEQ_DET, table)?)?)),
+        build: |table| Ok(Box::new(CoreGating::new(CoreSearch::SeqDet, parsed(CoreGating::SEQ_DET_NAME, table)?)?)),
     },
 ];
 
@@ -56,16 +56,16 @@ const STUDIES: &[Study] = &[
         name: "characterise",
         summary: "kernels of the thesis on workload-aware scheduling, compared with its tables",
         machine: "m2090",
-        takes: &[StudyOption::Set, StudyOption::Policy, StudyOption::Order, StudyOption::Length, StudyOption::Only],
-        otherwise: MACHINE_REFUSAL,
-        sweeps: &["gpu.sm.max_ctas", "gpu.sms"],
+        accepted_options: &[StudyOption::Set, StudyOption::Policy, StudyOption::Order, StudyOption::Length, StudyOption::Only],
+        rejection_reason: MACHINE_REFUSAL,
+        swept_keys: &["gpu.sm.max_ctas", "gpu.sms"],
         run: study::characterise::study,
     },
     Study {
         name: "onac",
         summary: "ONAC and Seq-Det, how many SMs kernels need, compared with Section 4.4 of the thesis",
         machine: "fermi32",
-        takes: &[
+        accepted_options: &[
             StudyOption::Configuration,
             StudyOption::Set,
             StudyOption::Policy,
@@ -73,15 +73,15 @@ const STUDIES: &[Study] = &[
             StudyOption::Length,
             StudyOption::Only,
         ],
-        otherwise: MACHINE_REFUSAL,
-        sweeps: &["gpu.sms"],
+        rejection_reason: MACHINE_REFUSAL,
+        swept_keys: &["gpu.sms"],
         run: study::onac::study,
     },
     Study {
         name: "perf-sat",
         summary: "Perf-Sat on the kernels of the thesis, compared with its Section 4.3",
         machine: "m2090-v31",
-        takes: &[
+        accepted_options: &[
             StudyOption::Set,
             StudyOption::Policy,
             StudyOption::Order,
@@ -89,15 +89,15 @@ const STUDIES: &[Study] = &[
             StudyOption::Only,
             StudyOption::Configuration,
         ],
-        otherwise: MACHINE_REFUSAL,
-        sweeps: &["gpu.sm.max_ctas"],
+        rejection_reason: MACHINE_REFUSAL,
+        swept_keys: &["gpu.sm.max_ctas"],
         run: study::perf_sat::study,
     },
     Study {
         name: "phase-aware",
         summary: "warp schedulers on the kernels of the thesis, compared with its Section 3.5",
         machine: "m2090",
-        takes: &[
+        accepted_options: &[
             StudyOption::Set,
             StudyOption::Policy,
             StudyOption::Order,
@@ -105,26 +105,26 @@ const STUDIES: &[Study] = &[
             StudyOption::Only,
             StudyOption::Configuration,
         ],
-        otherwise: MACHINE_REFUSAL,
-        sweeps: &["gpu.sm.order"],
+        rejection_reason: MACHINE_REFUSAL,
+        swept_keys: &["gpu.sm.order"],
         run: study::phase_aware::study,
     },
     Study {
         name: "interleave",
         summary: "two kernels on the same SMs, compared with Chapter 5 of the thesis on workload-aware scheduling",
         machine: "m2090",
-        takes: &[StudyOption::Set],
-        otherwise: "it runs the pairs of the published table on its machine",
-        sweeps: &[],
+        accepted_options: &[StudyOption::Set],
+        rejection_reason: "it runs the pairs of the published table on its machine",
+        swept_keys: &[],
         run: study::interleave::study,
     },
     Study {
         name: "oracle",
         summary: "any workload with every static limit of CTAs per SM, and the best",
         machine: "v100",
-        takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Policy, StudyOption::Order, StudyOption::Workload, StudyOption::Cycles],
-        otherwise: "it runs one workload of your choice",
-        sweeps: &["gpu.sm.max_ctas"],
+        accepted_options: &[StudyOption::Machine, StudyOption::Set, StudyOption::Policy, StudyOption::Order, StudyOption::Workload, StudyOption::Cycles],
+        rejection_reason: "it runs one workload of your choice",
+        swept_keys: &["gpu.sm.max_ctas"],
         run: study::oracle::study,
     },
 ];
@@ -140,8 +140,8 @@ mod tests {
     fn stored_results_are_reproduced() {
         let results = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/wa_sched/results"));
         let sample = |cells: &[&str]| onac::first_sample(cells[0], &Request::default(), &Lab::new(None)).unwrap();
-        let pair = |cells: &[&str]| interleave::row_again(cells[0]);
-        let order = |cells: &[&str]| phase_aware::row_again(cells[0], cells[1]);
+        let pair = |cells: &[&str]| interleave::recompute_row(cells[0]);
+        let order = |cells: &[&str]| phase_aware::recompute_row(cells[0], cells[1]);
         warpshard_lab::stored::check_stored(results, &[("onac-quick", sample), ("interleave", pair), ("phase-aware", order)]);
     }
 }

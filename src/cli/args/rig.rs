@@ -10,7 +10,7 @@ use warpshard_mem::dram::standard::{STANDARDS, Standard};
 use warpshard_noc::mesh::{Pipeline, Topology};
 use warpshard_rig::cpu::CpuMemory;
 use warpshard_rig::noc::PATTERNS as TRAFFIC;
-use warpshard_rig::{PATTERNS, Pattern};
+use warpshard_rig::{AccessPattern, PATTERNS};
 
 const CPU_HELP: &str = "\
 Traces run without caches, because they were recorded behind caches, on a core like Ramulator's: 4-wide, 128 entries.
@@ -85,7 +85,7 @@ pub(crate) struct DramArgs {
     pub standard: &'static Standard,
     /// Address pattern. An unknown name lists all.
     #[arg(long, value_name = "NAME", default_value = "seq_bg", value_parser = pattern)]
-    pub pattern: Pattern,
+    pub pattern: AccessPattern,
     /// Fraction of writes.
     #[arg(long, value_name = "F", default_value_t = 0.0, value_parser = fraction)]
     pub writes: f64,
@@ -142,9 +142,9 @@ fn standard(text: &str) -> Result<&'static Standard, String> {
     Standard::named(text).ok_or_else(|| format!("known standards: {}", known.join(", ")))
 }
 
-fn pattern(text: &str) -> Result<Pattern, String> {
+fn pattern(text: &str) -> Result<AccessPattern, String> {
     let known: Vec<&str> = PATTERNS.iter().map(|(name, _)| *name).collect();
-    Pattern::named(text).ok_or_else(|| format!("known patterns: {}", known.join(", ")))
+    AccessPattern::named(text).ok_or_else(|| format!("known patterns: {}", known.join(", ")))
 }
 
 fn fraction(text: &str) -> Result<f64, String> {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use warpshard_sample::Options;
+use warpshard_sample::SamplingOptions;
 
 /// Options of sampled runs.
 #[derive(Args, Clone, Debug, Default)]
@@ -29,11 +29,11 @@ pub(crate) struct Sampling {
     /// The text of the option.
     pub text: String,
     /// The parsed options.
-    pub options: Options,
+    pub options: SamplingOptions,
 }
 
 impl std::str::FromStr for Sampling {
-    type Err = <Options as std::str::FromStr>::Err;
+    type Err = <SamplingOptions as std::str::FromStr>::Err;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(Self { text: text.to_owned(), options: text.parse()? })

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// The value of `--clock` that selects the clock which the SMs sustain under the load of the run.
-pub(crate) const AUTO: &str = "auto";
+pub(crate) const AUTO_CLOCK: &str = "auto";
 
-/// Returns the overrides of a machine, preceded by an override of the clock unless the clock is [`AUTO`].
+/// Returns the overrides of a machine, preceded by an override of the clock unless the clock is [`AUTO_CLOCK`].
 pub(crate) fn with_clock(clock: Option<&str>, set: &[(String, String)]) -> Vec<(String, String)> {
-    let clock = clock.filter(|clock| *clock != AUTO).map(|clock| ("clocks.core".to_owned(), clock.to_owned()));
+    let clock = clock.filter(|clock| *clock != AUTO_CLOCK).map(|clock| ("clocks.core".to_owned(), clock.to_owned()));
     clock.into_iter().chain(set.iter().cloned()).collect()
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct TraceSetArgs {
 
 impl TraceSetArgs {
     /// The default machine of the benchmark.
-    pub(crate) const MACHINE: &'static str = "v100";
+    pub(crate) const DEFAULT_MACHINE: &'static str = "v100";
 }
 
 /// Parses `KEY=VALUE`.

@@ -19,13 +19,13 @@ use super::args::MonitorAddress;
 use super::failure::Failure;
 
 #[cfg(feature = "monitor")]
-pub(super) use server::{Bound, Served};
+pub(super) use server::{BoundMonitor, RunningMonitor};
 
 /// Binds the address, and reads the token, or generates one for a loopback address.
 ///
 /// # Errors
 /// Fails if the address is not a loopback address and there is no token, the token is too short, or the address cannot be bound.
-pub(super) fn bind(address: MonitorAddress, token: Option<&Path>) -> Result<Bound, Failure> {
+pub(super) fn bind(address: MonitorAddress, token: Option<&Path>) -> Result<BoundMonitor, Failure> {
     #[cfg(feature = "monitor")]
     return server::bind(address.0, token);
     #[cfg(not(feature = "monitor"))]
@@ -40,11 +40,11 @@ pub(super) fn bind(address: MonitorAddress, token: Option<&Path>) -> Result<Boun
 /// A bound address; uninhabited in a build without the monitor.
 #[cfg(not(feature = "monitor"))]
 #[derive(Debug)]
-pub(super) enum Bound {}
+pub(super) enum BoundMonitor {}
 
 #[cfg(not(feature = "monitor"))]
-impl Bound {
-    pub(super) fn serve(self, _title: String) -> Result<Served, Failure> {
+impl BoundMonitor {
+    pub(super) fn serve(self, _title: String) -> Result<RunningMonitor, Failure> {
         match self {}
     }
 }
@@ -52,10 +52,10 @@ impl Bound {
 /// A served monitor; uninhabited in a build without the monitor.
 #[cfg(not(feature = "monitor"))]
 #[derive(Debug)]
-pub(super) enum Served {}
+pub(super) enum RunningMonitor {}
 
 #[cfg(not(feature = "monitor"))]
-impl Served {
+impl RunningMonitor {
     pub(super) fn live(&self) -> Live {
         match *self {}
     }

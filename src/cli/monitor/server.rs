@@ -26,7 +26,7 @@ use warpshard_run::Exit;
 
 use super::super::failure::Failure;
 use super::super::output;
-use super::state::State;
+use super::state::MonitorState;
 
 /// The page and the files it loads: path, media type and text. They contain no data of the run.
 const PAGES: [(&str, &str, &str); 3] = [
@@ -62,7 +62,7 @@ const MAX_HEAD_BYTES: usize = 16 << 10;
 
 /// An address that is bound before the run begins.
 #[derive(Debug)]
-pub(in crate::cli) struct Bound {
+pub(in crate::cli) struct BoundMonitor {
     listener: TcpListener,
     address: SocketAddr,
     token: Token,
@@ -79,7 +79,7 @@ struct Token {
 ///
 /// # Errors
 /// Fails as [`super::bind`] does.
-pub(super) fn bind(address: SocketAddr, token: Option<&Path>) -> Result<Bound, Failure> {
+pub(super) fn bind(address: SocketAddr, token: Option<&Path>) -> Result<BoundMonitor, Failure> {
     let usage = |problem: String| Failure::new(Exit::Usage, problem);
     if !address.ip().is_loopback() && token.is_none() {
         return Err(usage(format!(
@@ -96,7 +96,7 @@ pub(super) fn bind(address: SocketAddr, token: Option<&Path>) -> Result<Bound, F
         Ok((listener.local_addr()?, listener))
     });
     let (address, listener) = taken.map_err(|error| usage(format!("--monitor {address}: {error}")))?;
-    Ok(Bound { listener, address, token })
+    Ok(BoundMonitor { listener, address, token })
 }
 
 fn read_token(path: &Path) -> Result<String, Failure> {
@@ -118,42 +118,42 @@ fn random_token() -> Result<String, Failure> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-impl Bound {
+impl BoundMonitor {
     /// Serves the page until the returned value is dropped, and prints its address.
     ///
     /// # Errors
     /// Fails if the operating system cannot start a thread.
-    pub(in crate::cli) fn serve(self, title: String) -> Result<Served, Failure> {
+    pub(in crate::cli) fn serve(self, title: String) -> Result<RunningMonitor, Failure> {
         let Self { listener, address, token } = self;
         let live = Live::default();
         let fragment = if token.shown { format!("#{}", token.text) } else { "#TOKEN, with the token of --monitor-token-file".to_owned() };
-        let handler = Arc::new(Handler { address, token: token.text, live: live.clone(), state: Mutex::new(State::new(title)) });
+        let handler = Arc::new(Handler { address, token: token.text, live: live.clone(), state: Mutex::new(MonitorState::new(title)) });
         let (stop, stopped) = oneshot::channel();
         let internal = |error: std::io::Error| Failure::new(Exit::Internal, format!("--monitor: {error}"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(internal)?;
         let work = move || runtime.block_on(accept(listener, handler, stopped));
         let thread = std::thread::Builder::new().name("monitor".into()).spawn(work).map_err(internal)?;
         output::warn(&format!("Monitor at http://{address}/{fragment}"));
-        Ok(Served { live, stop: Some(stop), thread: Some(thread) })
+        Ok(RunningMonitor { live, stop: Some(stop), thread: Some(thread) })
     }
 }
 
 /// A running server of the monitor.
 #[derive(Debug)]
-pub(in crate::cli) struct Served {
+pub(in crate::cli) struct RunningMonitor {
     live: Live,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Served {
+impl RunningMonitor {
     /// Returns the run's side of the channels between run and monitor.
     pub(in crate::cli) fn live(&self) -> Live {
         self.live.clone()
     }
 }
 
-impl Drop for Served {
+impl Drop for RunningMonitor {
     fn drop(&mut self) {
         // The receiver may be gone if the server has already ended.
         let _ = self.stop.take().map(|stop| stop.send(()));
@@ -169,7 +169,7 @@ struct Handler {
     address: SocketAddr,
     token: String,
     live: Live,
-    state: Mutex<State>,
+    state: Mutex<MonitorState>,
 }
 
 async fn accept(listener: TcpListener, handler: Arc<Handler>, mut stopped: oneshot::Receiver<()>) {
@@ -248,9 +248,9 @@ impl Handler {
                 answer(StatusCode::OK, "application/json", state)
             }
             (&Method::POST, _) if header(CHANGE_HEADER).is_empty() => text(StatusCode::FORBIDDEN, "The header X-Warpshard is missing.\n"),
-            (&Method::POST, "/pause") => self.wish(|wish| wish.paused = true),
-            (&Method::POST, "/resume") => self.wish(|wish| wish.paused = false),
-            (&Method::POST, "/list") => self.wish(|wish| wish.list += 1),
+            (&Method::POST, "/pause") => self.change_request(|wish| wish.paused = true),
+            (&Method::POST, "/resume") => self.change_request(|wish| wish.paused = false),
+            (&Method::POST, "/list") => self.change_request(|wish| wish.list += 1),
             _ => text(
                 StatusCode::NOT_FOUND,
                 "Not found. The paths are /, /page.css, /page.js, /state, and with POST /pause, /resume and /list.\n",
@@ -276,7 +276,7 @@ impl Handler {
         self.token.as_bytes().ct_eq(given.as_bytes()).into()
     }
 
-    fn wish(&self, change: impl FnOnce(&mut LiveRequest)) -> HttpResponse {
+    fn change_request(&self, change: impl FnOnce(&mut LiveRequest)) -> HttpResponse {
         // Only this thread publishes requests to the run.
         let mut wish = self.live.requests.newest().map_or_else(LiveRequest::default, |wish| *wish);
         change(&mut wish);
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     fn handler(address: &str, token: &str) -> Handler {
-        let state = Mutex::new(State::new(String::new()));
+        let state = Mutex::new(MonitorState::new(String::new()));
         Handler { address: address.parse().unwrap(), token: token.to_owned(), live: Live::default(), state }
     }
 

@@ -16,7 +16,7 @@ const MAX_SAMPLE_SECONDS: f64 = 3.0;
 
 /// A sample of the counters from which rates are computed.
 #[derive(Debug)]
-struct Sample {
+struct CounterSample {
     at: Instant,
     cycles: u64,
     sms: Vec<Vec<u64>>,
@@ -25,24 +25,24 @@ struct Sample {
 
 /// State that is kept between two requests of the page.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct MonitorState {
     title: String,
-    began: Instant,
+    start: Instant,
     speed: Speed,
-    last: Option<Sample>,
+    last_sample: Option<CounterSample>,
     /// Rates and host load between the last two samples.
     recent: Value,
 }
 
-impl State {
+impl MonitorState {
     pub(super) fn new(title: String) -> Self {
         let began = Instant::now();
-        Self { title, began, speed: Speed::new(began), last: None, recent: Value::Null }
+        Self { title, start: began, speed: Speed::new(began), last_sample: None, recent: Value::Null }
     }
 
     /// Returns the state of the run according to the newest view.
     pub(super) fn json(&mut self, view: Option<&LiveView>) -> String {
-        let seconds = self.began.elapsed().as_secs_f64();
+        let seconds = self.start.elapsed().as_secs_f64();
         let Some(view) = view else {
             return json!({ "title": self.title, "seconds": seconds, "begun": false, "host": host() }).to_string();
         };
@@ -77,14 +77,14 @@ impl State {
     fn sample(&mut self, view: &LiveView) {
         if view.paused {
             // The page keeps the rates from before the pause; the first sample after the pause starts new rates.
-            self.last = None;
+            self.last_sample = None;
             return;
         }
         let now = Instant::now();
         self.speed.update(now, &view.progress);
-        let sample = Sample { at: now, cycles: view.progress.cycles, sms: view.sms.clone(), cpu_seconds: cpu_seconds() };
-        let Some(last) = &self.last else {
-            self.last = Some(sample);
+        let sample = CounterSample { at: now, cycles: view.progress.cycles, sms: view.sms.clone(), cpu_seconds: cpu_seconds() };
+        let Some(last) = &self.last_sample else {
+            self.last_sample = Some(sample);
             return;
         };
         let seconds = now.duration_since(last.at).as_secs_f64();
@@ -112,7 +112,7 @@ impl State {
             "sms": sms,
             "cores": (sample.cpu_seconds - last.cpu_seconds).max(0.0) / seconds,
         });
-        self.last = Some(sample);
+        self.last_sample = Some(sample);
     }
 }
 
@@ -124,11 +124,11 @@ fn reasons<'a>(columns: &'a [&'static str]) -> impl Iterator<Item = (&'static st
 /// Returns the processor time of this process in seconds, or 0 if the host does not report it.
 fn cpu_seconds() -> f64 {
     /// Clock ticks per second of `/proc`, which are 100 on every Linux.
-    const TICKS: f64 = 100.0;
+    const TICKS_PER_SECOND: f64 = 100.0;
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields: Vec<&str> = text.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
     let ticks = |index: usize| fields.get(index).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
-    (ticks(11) + ticks(12)) / TICKS
+    (ticks(11) + ticks(12)) / TICKS_PER_SECOND
 }
 
 /// Returns the load of the host and the resident memory of this process.
@@ -164,13 +164,13 @@ mod tests {
 
     #[test]
     fn the_state_has_sums_and_rates_since_the_last_sample() {
-        let mut state = State::new("a on b".into());
-        let read = |state: &mut State, view: Option<&LiveView>| serde_json::from_str::<Value>(&state.json(view)).unwrap();
+        let mut state = MonitorState::new("a on b".into());
+        let read = |state: &mut MonitorState, view: Option<&LiveView>| serde_json::from_str::<Value>(&state.json(view)).unwrap();
         assert_eq!(read(&mut state, None)["begun"], false);
         let first = read(&mut state, Some(&view(100, [[10, 0, 320], [0, 10, 0]])));
         assert_eq!((first["ipc"].as_f64(), first["reasons"][1][1].as_u64()), (Some(3.2), Some(10)));
         assert_eq!((first["totals"][0][0].as_str(), first["waiting"]["number"].as_u64()), (Some("dram.reads"), Some(1)));
-        if let Some(last) = &mut state.last {
+        if let Some(last) = &mut state.last_sample {
             last.at -= std::time::Duration::from_secs(1);
         }
         let second = read(&mut state, Some(&view(200, [[20, 30, 640], [0, 20, 0]])));

@@ -6,9 +6,9 @@ mod submit;
 use std::path::Path;
 
 use warpshard_report::frame::NoParquet;
-use warpshard_report::text::{counted, printable};
+use warpshard_report::text::{count_with_noun, printable};
 use warpshard_run::Exit;
-use warpshard_sweep::{Done, Entry, Limits, Plan, Planned, Slice};
+use warpshard_sweep::{Limits, Plan, PreparedSweep, RunCounts, Slice, StoreEntry};
 use warpshard_sync::StopFlag;
 
 use super::args::{SweepArgs, SweepCommand};
@@ -29,7 +29,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Exit, Failure> {
         NoParquet::check()?;
     }
     let plan = Plan::read(args.plan.as_deref().unwrap_or(Path::new("")))?;
-    let planned = Planned::new(catalogue(), &plan, args.out.as_deref())?;
+    let planned = PreparedSweep::new(catalogue(), &plan, args.out.as_deref())?;
     planned.warnings().iter().for_each(|warning| output::warn(warning));
     if args.list {
         return list(&planned, args.slice);
@@ -48,7 +48,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Exit, Failure> {
     Ok(if interrupted { Exit::Interrupted } else { exit })
 }
 
-fn simulate(planned: &Planned, args: &SweepArgs) -> Result<Done, Failure> {
+fn simulate(planned: &PreparedSweep, args: &SweepArgs) -> Result<RunCounts, Failure> {
     let stop = StopFlag::new();
     let asked = stop.clone();
     interrupt::install("stopping; finished runs are stored, and the same command continues from them; Ctrl-C again aborts", move || {
@@ -60,13 +60,13 @@ fn simulate(planned: &Planned, args: &SweepArgs) -> Result<Done, Failure> {
     Ok(planned.simulate(args.slice, limits, &stop, Box::new(progress::ProgressLine::new()))?)
 }
 
-fn list(planned: &Planned, slice: Option<Slice>) -> Result<Exit, Failure> {
-    let shown = planned.runs().filter(|(run, ..)| slice.is_none_or(|slice| slice.has(run.number)));
+fn list(planned: &PreparedSweep, slice: Option<Slice>) -> Result<Exit, Failure> {
+    let shown = planned.runs().filter(|(run, ..)| slice.is_none_or(|slice| slice.contains(run.number)));
     let lines = shown.map(|(run, digest, entry)| {
         let state = match entry {
-            Entry::Done(_) => "done",
-            Entry::Failed(..) => "failed",
-            Entry::Missing => "missing",
+            StoreEntry::Done(_) => "done",
+            StoreEntry::Failed(..) => "failed",
+            StoreEntry::Missing => "missing",
         };
         printable(&format!("{:>6}  {state:<7}  {digest}  {}", run.number, run.line())).into_owned() + "\n"
     });
@@ -74,15 +74,18 @@ fn list(planned: &Planned, slice: Option<Slice>) -> Result<Exit, Failure> {
 }
 
 /// Writes the table of all runs, and a picture of the table.
-fn collect(planned: &Planned, parquet: bool) -> Result<Exit, Failure> {
+fn collect(planned: &PreparedSweep, parquet: bool) -> Result<Exit, Failure> {
     let table = planned.collect(parquet)?;
-    let runs = counted(table.frame.rows().len() as u64, "run");
+    let runs = count_with_noun(table.frame.rows().len() as u64, "run");
     output::print(&format!("Table of {runs} in {}\n", planned.path("sweep.csv").display()))?;
     if let Some(path) = planned.draw(&table)? {
         output::print(&format!("Picture in {}\n", path.display()))?;
     }
     if table.missing > 0 {
-        output::warn(&format!("{} are missing; run the plan without --collect to simulate them", counted(table.missing as u64, "run")));
+        output::warn(&format!(
+            "{} are missing; run the plan without --collect to simulate them",
+            count_with_noun(table.missing as u64, "run")
+        ));
         return Ok(Exit::Negative);
     }
     Ok(planned.verdict(None))

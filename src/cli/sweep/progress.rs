@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use warpshard_report::text::seconds;
-use warpshard_sweep::Watch;
+use warpshard_sweep::SweepWatch;
 
 use super::super::output;
 
@@ -28,7 +28,7 @@ impl ProgressLine {
     }
 }
 
-impl Watch for ProgressLine {
+impl SweepWatch for ProgressLine {
     fn begin(&mut self, all: usize) {
         self.all = all;
         self.bar = ProgressBar::with_draw_target(Some(all as u64), ProgressDrawTarget::stderr_with_hz(8));

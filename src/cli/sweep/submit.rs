@@ -6,10 +6,10 @@ use std::process::Command;
 
 use warpshard_config::input;
 use warpshard_report::frame::NoParquet;
-use warpshard_report::text::counted;
+use warpshard_report::text::count_with_noun;
 use warpshard_run::Exit;
-use warpshard_sweep::submit::{Job, slices};
-use warpshard_sweep::{Plan, Planned, default_folder};
+use warpshard_sweep::submit::{SubmittedSweep, slices};
+use warpshard_sweep::{Plan, PreparedSweep, default_folder};
 
 use super::super::args::{BatchSystem, SubmitArgs};
 use super::super::failure::Failure;
@@ -26,7 +26,7 @@ pub(super) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
     let plan = Plan::read(&args.plan)?;
     let out = args.out.clone().unwrap_or_else(|| default_folder(&plan));
     // An invalid plan is reported here, and not by a thousand tasks.
-    let planned = Planned::new(crate::catalogue(), &plan, Some(&out))?;
+    let planned = PreparedSweep::new(crate::catalogue(), &plan, Some(&out))?;
     planned.warnings().iter().for_each(|warning| output::warn(warning));
     let runs = planned.runs().count();
     let here =
@@ -38,7 +38,7 @@ pub(super) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
         .map_err(|error| Failure::new(Exit::Config, format!("cannot read {}: {error}", args.plan.display())))?;
     let copy = out.join("plan.toml");
     output::file(&copy, &text)?;
-    let job = Job {
+    let job = SubmittedSweep {
         name: plan.name.clone(),
         program,
         folder: here,
@@ -50,7 +50,7 @@ pub(super) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
         parquet: args.parquet,
         options: args.options.clone(),
     };
-    let what = format!("{} in {}", counted(runs as u64, "run"), counted(job.slices as u64, "slice"));
+    let what = format!("{} in {}", count_with_noun(runs as u64, "run"), count_with_noun(job.slices as u64, "slice"));
     match args.to {
         BatchSystem::Slurm => slurm(args, &job, &what),
         BatchSystem::Hyperqueue => hyperqueue(args, &job, &what),
@@ -58,7 +58,7 @@ pub(super) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
 }
 
 /// Writes a script into a subfolder of the result folder.
-fn script(job: &Job, folder: &str, name: &str, text: &str) -> Result<PathBuf, Failure> {
+fn script(job: &SubmittedSweep, folder: &str, name: &str, text: &str) -> Result<PathBuf, Failure> {
     let folder = job.out.join(folder);
     fs::create_dir_all(&folder).map_err(|error| Failure::new(Exit::Output, format!("cannot make {}: {error}", folder.display())))?;
     let path = folder.join(name);
@@ -66,7 +66,7 @@ fn script(job: &Job, folder: &str, name: &str, text: &str) -> Result<PathBuf, Fa
     Ok(path)
 }
 
-fn slurm(args: &SubmitArgs, job: &Job, what: &str) -> Result<Exit, Failure> {
+fn slurm(args: &SubmitArgs, job: &SubmittedSweep, what: &str) -> Result<Exit, Failure> {
     let array = script(job, "slurm", "array.sh", &job.slurm_array())?;
     let collect = script(job, "slurm", "collect.sh", &job.slurm_collect())?;
     if args.dry_run {
@@ -91,7 +91,7 @@ fn sbatch(options: &[String], script: &Path) -> Result<String, Failure> {
     })
 }
 
-fn hyperqueue(args: &SubmitArgs, job: &Job, what: &str) -> Result<Exit, Failure> {
+fn hyperqueue(args: &SubmitArgs, job: &SubmittedSweep, what: &str) -> Result<Exit, Failure> {
     let path = script(job, "hyperqueue", "submit.sh", &job.hyperqueue())?;
     let command = format!("bash {}", path.display());
     if args.dry_run {

@@ -28,9 +28,9 @@ const EPOCH_SHIFT: u32 = 16;
 const FINISHED: u64 = 1 << 63;
 
 /// Polls of the word between two reads of the clock.
-const POLLS: u32 = if cfg!(loom) { 1 } else { 32 };
+const POLLS_PER_CLOCK_READ: u32 = if cfg!(loom) { 1 } else { 32 };
 /// Maximum of consecutive failed spins that counts. After `n` consecutive failed spins a party does not spin in its next 2^n - 1 waits.
-const MOST_FAILURES: u32 = 6;
+const MAX_FAILED_SPINS: u32 = 6;
 
 /// The next step of an arriver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) enum Arrival {
 }
 
 /// The meaning of `word` for a party that has arrived in an epoch.
-enum State {
+enum WordState {
     /// The next epoch is not released yet.
     Waiting,
     /// A later epoch runs without this party.
@@ -58,16 +58,16 @@ pub(super) struct Spinning {
     /// Consecutive spins that ended without a release.
     failures: u32,
     /// Waits without spinning until the next attempt.
-    skip: u32,
+    skipped_waits: u32,
     /// Total number of waits that slept.
     sleeps: u64,
 }
 
 /// State under the lock: the reasons of the poison, which are texts and do not fit into a word.
 #[derive(Debug, Default)]
-struct Reasons {
+struct PoisonReasons {
     poisoned: Option<Poisoned>,
-    left: Option<usize>,
+    finished_party: Option<usize>,
 }
 
 /// Arrival counter, release word and condition variables of a barrier.
@@ -77,7 +77,7 @@ pub(super) struct Gate {
     arrivals: CachePadded<AtomicU64>,
     /// Release word and quorum; the last arriver writes them once per epoch, and all waiting parties read them.
     release: CachePadded<Release>,
-    reasons: Mutex<Reasons>,
+    reasons: Mutex<PoisonReasons>,
     /// Condition on which active parties sleep until the next epoch is released.
     released: Condvar,
     /// Condition on which retired parties sleep until they are active again.
@@ -117,7 +117,7 @@ impl Gate {
         Self {
             arrivals: CachePadded::new(AtomicU64::new(0)),
             release: CachePadded::new(release),
-            reasons: Mutex::new(Reasons::default()),
+            reasons: Mutex::new(PoisonReasons::default()),
             released: Condvar::new(),
             reactivated: Condvar::new(),
             parties,
@@ -201,7 +201,7 @@ impl Gate {
     /// Poisons parties that already wait for it, that arrive later or that are retired, since their wait could not end.
     #[cold]
     pub(super) fn leave(&self, party: usize) {
-        lock(&self.reasons).left.get_or_insert(party);
+        lock(&self.reasons).finished_party.get_or_insert(party);
         let active = self.active() as u64;
         let arrived_before = self.release.quorum.load(Ordering::Relaxed) - active;
         let before = self.arrivals.fetch_or(FINISHED, Ordering::AcqRel);
@@ -215,16 +215,16 @@ impl Gate {
     /// Returns the meaning of `word` for `party`, which has arrived in `epoch`. A release takes precedence over poison, since a poison bit
     /// in the same word came later.
     #[inline]
-    fn state(word: u64, party: usize, epoch: u64) -> State {
+    fn state(word: u64, party: usize, epoch: u64) -> WordState {
         let (now, active) = (epoch_of(word), active_of(word));
         if now != epoch && ((party as u64) < active || mutant::BARRIER_RETIRED_GOES_ON) {
-            State::Released(now)
+            WordState::Released(now)
         } else if word & POISONED != 0 {
-            State::Poisoned
+            WordState::Poisoned
         } else if now != epoch {
-            State::Retired
+            WordState::Retired
         } else {
-            State::Waiting
+            WordState::Waiting
         }
     }
 
@@ -236,11 +236,11 @@ impl Gate {
         }
         let watch = Stopwatch::start();
         loop {
-            for _ in 0..POLLS {
+            for _ in 0..POLLS_PER_CLOCK_READ {
                 match Self::state(self.release.word.load(Ordering::Acquire), party, epoch) {
-                    State::Released(next) => return Some(next),
-                    State::Retired | State::Poisoned => return None,
-                    State::Waiting => spin_loop(),
+                    WordState::Released(next) => return Some(next),
+                    WordState::Retired | WordState::Poisoned => return None,
+                    WordState::Waiting => spin_loop(),
                 }
             }
             if watch.elapsed() >= self.policy.spin {
@@ -261,10 +261,10 @@ impl Gate {
         loop {
             let seen = word.load(Ordering::Acquire);
             match Self::state(seen, party, epoch) {
-                State::Released(next) => return Some(next),
-                State::Poisoned => return None,
-                State::Retired => reasons = wait_on(&self.reactivated, reasons),
-                State::Waiting => {
+                WordState::Released(next) => return Some(next),
+                WordState::Poisoned => return None,
+                WordState::Retired => reasons = wait_on(&self.reactivated, reasons),
+                WordState::Waiting => {
                     let marked =
                         seen & SLEEPING != 0 || word.compare_exchange(seen, seen | SLEEPING, Ordering::Acquire, Ordering::Relaxed).is_ok();
                     if marked {
@@ -292,7 +292,7 @@ impl Gate {
     /// Poisons the gate for an arriver that found a finished party: no further arriver can be released.
     #[cold]
     fn reject_arrival(&self) -> Poisoned {
-        let left = lock(&self.reasons).left.expect("the leaver is written before the bit that announces it");
+        let left = lock(&self.reasons).finished_party.expect("the leaver is written before the bit that announces it");
         self.poison(finished(left));
         self.reason()
     }
@@ -307,10 +307,10 @@ impl Spinning {
     /// Returns true if the next wait spins first.
     #[inline]
     fn spins_next(&mut self) -> bool {
-        if self.skip == 0 {
+        if self.skipped_waits == 0 {
             return true;
         }
-        self.skip -= 1;
+        self.skipped_waits -= 1;
         false
     }
 
@@ -320,8 +320,8 @@ impl Spinning {
         if released {
             self.failures = 0;
         } else {
-            self.failures = (self.failures + 1).min(MOST_FAILURES);
-            self.skip = (1 << self.failures) - 1;
+            self.failures = (self.failures + 1).min(MAX_FAILED_SPINS);
+            self.skipped_waits = (1 << self.failures) - 1;
         }
     }
 }

@@ -116,7 +116,7 @@ impl<L: Send, G: Send + Sync> Party<L, G> {
     /// Returns the party's local state; the party has exclusive access until it calls [`Party::wait`].
     #[inline]
     pub fn local(&mut self) -> &mut L {
-        self.both().0
+        self.local_and_shared().0
     }
 
     /// Returns the shared state, which does not change while any party is between barriers.
@@ -130,7 +130,7 @@ impl<L: Send, G: Send + Sync> Party<L, G> {
 
     /// Returns the local and the shared state together.
     #[inline]
-    pub fn both(&mut self) -> (&mut L, &G) {
+    pub fn local_and_shared(&mut self) -> (&mut L, &G) {
         // SAFETY: only this party and the coordinator access this cell, the coordinator only while this party is inside `wait`. `&mut self`
         // excludes both `wait` and a second reference from this method.
         let local = self.barrier.locals[self.index].with_mut(|local| unsafe { content(local) });

@@ -31,9 +31,9 @@ const STUDIES: &[Study] = &[Study {
     name: "toy",
     summary: "one CTA per SM, compared with a toy paper",
     machine: "toy",
-    takes: &[StudyOption::Set],
-    otherwise: "it runs one kernel model",
-    sweeps: &[],
+    accepted_options: &[StudyOption::Set],
+    rejection_reason: "it runs one kernel model",
+    swept_keys: &[],
     run: study,
 }];
 
@@ -78,7 +78,7 @@ fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         parameters: vec![("n".into(), "4096".into())],
         ..Job::default()
     };
-    let runs = request.lab().all(&[all.clone(), all.policy("toy_one_cta")]).map_err(StudyError::input)?;
+    let runs = request.lab().run_tasks(&[all.clone(), all.policy("toy_one_cta")]).map_err(StudyError::input)?;
     let slowdown = runs[1].net_cycles as f64 / runs[0].net_cycles as f64;
     let mut output = StudyOutput::new("toy", "one CTA per SM, compared with a toy paper".into());
     output.columns(&["CTAs", "cycles"]);
@@ -86,7 +86,7 @@ fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         output.row(vec![ctas.into(), run.net_cycles.to_string()]);
     }
     for value in &published.values {
-        output.graded_number(value, Some(slowdown), &format!(", {}", value.of));
+        output.grade_number(value, Some(slowdown), &format!(", {}", value.of));
     }
     Ok(output)
 }

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::{code, command, stderr, stdout};
 
-const MACHINE: [&str; 6] = ["--machine", "tiny", "--set", "gpu.dispatch.max_kernels=4", "--set", "gpu.dispatch.sharing=spatial"];
+const MACHINE_ARGUMENTS: [&str; 6] = ["--machine", "tiny", "--set", "gpu.dispatch.max_kernels=4", "--set", "gpu.dispatch.sharing=spatial"];
 
-fn stats(folder: &Path) -> Value {
+fn run_stats(folder: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(folder.join("stats.json")).unwrap()).unwrap()
 }
 
@@ -17,7 +17,7 @@ fn applications_are_compared_with_runs_alone_that_execute_once() {
     let folder = tempfile::tempdir().unwrap();
     let run = |out: &str| {
         let arguments =
-            [&["run", "--app", "stream", "--app", "gather,priority=1", "--alone", "--max-cycles", "6000"][..], &MACHINE].concat();
+            [&["run", "--app", "stream", "--app", "gather,priority=1", "--alone", "--max-cycles", "6000"][..], &MACHINE_ARGUMENTS].concat();
         let output = command(&arguments).args(["--out", out]).current_dir(folder.path()).output().unwrap();
         assert_eq!(code(&output), 0, "{}", stderr(&output));
         stdout(&output)
@@ -33,7 +33,7 @@ fn applications_are_compared_with_runs_alone_that_execute_once() {
     assert_eq!(before.len(), 2);
     run("second");
     assert_eq!(alone().collect::<Vec<_>>(), before, "runs alone are not repeated");
-    let (first, second) = (stats(&folder.path().join("first")), stats(&folder.path().join("second")));
+    let (first, second) = (run_stats(&folder.path().join("first")), run_stats(&folder.path().join("second")));
     assert_eq!(first["applications"], second["applications"]);
     let sum: f64 = first["applications"]["list"].as_array().unwrap().iter().map(|app| app["normalised_progress"].as_f64().unwrap()).sum();
     assert!((sum - first["applications"]["stp"].as_f64().unwrap()).abs() < 1e-12 && sum > 0.0 && sum < 2.1, "{sum}");
@@ -58,7 +58,7 @@ fn errors_in_a_mix_are_named() {
 fn more_owners_than_sms_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let apps = ["--app", "reduce"].repeat(5);
-    let output = command(&[&["run"][..], &apps, &MACHINE].concat()).current_dir(folder.path()).output().unwrap();
+    let output = command(&[&["run"][..], &apps, &MACHINE_ARGUMENTS].concat()).current_dir(folder.path()).output().unwrap();
     assert_eq!(code(&output), 3, "{}", stderr(&output));
     assert!(stderr(&output).contains("5 applications cannot each own SMs of tiny, which has 4"), "{}", stderr(&output));
 }
@@ -83,7 +83,7 @@ fn applications_arrive_late_but_not_beyond_the_limit() {
     };
     let output = run("300000");
     assert_eq!(code(&output), 0, "{}", stderr(&output));
-    let stats = stats(&folder.path().join("out"));
+    let stats = run_stats(&folder.path().join("out"));
     let started = |app: u64| {
         let kernels = stats["kernels"].as_array().unwrap().iter().filter(|kernel| kernel["application"] == app);
         kernels.map(|kernel| kernel["started"].as_u64().unwrap()).min().unwrap()

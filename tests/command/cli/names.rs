@@ -31,7 +31,7 @@ fn run_harmless(arguments: &[&str]) -> Output {
 
 /// Writes a trace into `folder`; both its kernel and its folder have hostile names.
 #[cfg(unix)]
-fn trace(folder: &Path) -> std::path::PathBuf {
+fn write_trace(folder: &Path) -> std::path::PathBuf {
     let trace = folder.join(file_name());
     let written = run_harmless(&["trace", "vecadd", "--set", "workload.n=512", "--out", trace.to_str().unwrap()]);
     assert_eq!(code(&written), 0, "{}", stderr(&written));
@@ -46,7 +46,7 @@ fn trace(folder: &Path) -> std::path::PathBuf {
 #[test]
 fn names_of_kernels_and_files_reach_the_terminal_escaped_and_the_results_unchanged() {
     let folder = scratch();
-    let trace = trace(folder.path());
+    let trace = write_trace(folder.path());
     let list = trace.join("kernelslist.g");
     let (trace, list) = (trace.to_str().unwrap(), list.to_str().unwrap());
     let out = folder.path().join(file_name() + "out");

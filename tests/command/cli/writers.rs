@@ -3,7 +3,7 @@
 use super::*;
 
 /// Starts a run of many minutes into `out` and waits until it has reserved its folder.
-fn running(out: &Path) -> Child {
+fn start_long_run(out: &Path) -> Child {
     let mut child = endless_run(out);
     let parent = if out.exists() { out } else { out.parent().unwrap() };
     let reserved = || names(parent).iter().any(|name| name.ends_with(".lock"));
@@ -17,7 +17,7 @@ fn running(out: &Path) -> Child {
     panic!("{:?}", names(parent));
 }
 
-fn kill(mut child: Child) {
+fn kill_run(mut child: Child) {
     child.kill().unwrap();
     child.wait().unwrap();
 }
@@ -29,13 +29,13 @@ fn a_folder_reserved_by_a_run_is_refused_to_other_runs() {
     assert_eq!(code(&small_run(&existing, &[])), 0);
     let before = read(&existing, "stats.json");
     for out in [&new, &existing] {
-        let child = running(out);
+        let child = start_long_run(out);
         let second = small_run(out, &[]);
         assert_eq!(code(&second), 6, "{}", stderr(&second));
         let expected = format!("{} is in use by another run (process {})", out.display(), child.id());
         assert!(stderr(&second).contains(&expected), "{}", stderr(&second));
         assert_eq!(stdout(&second), "");
-        kill(child);
+        kill_run(child);
     }
     assert_eq!(read(&existing, "stats.json"), before);
     assert!(!new.exists());
@@ -92,7 +92,7 @@ fn parallel_runs_into_one_folder_leave_the_files_of_one_run() {
 fn leftovers_of_killed_runs_are_removed_and_files_of_live_runs_are_kept() {
     let folder = scratch();
     let (alive, next) = (folder.path().join("alive"), folder.path().join("next"));
-    let child = running(&alive);
+    let child = start_long_run(&alive);
     // Leftovers of a process that was killed during a write: a partial folder, and a lock without a live owner.
     let partial = folder.path().join(".warpshard-1-0.partial");
     std::fs::create_dir(&partial).unwrap();
@@ -101,7 +101,7 @@ fn leftovers_of_killed_runs_are_removed_and_files_of_live_runs_are_kept() {
     assert_eq!(code(&small_run(&next, &[])), 0);
     assert!(!partial.exists());
     assert_eq!(code(&small_run(&alive, &[])), 6, "the live run has lost its lock: {:?}", names(folder.path()));
-    kill(child);
+    kill_run(child);
     assert_eq!(code(&small_run(&next, &[])), 0);
     assert_eq!(names(folder.path()), ["next"]);
 }
@@ -118,7 +118,7 @@ fn a_killed_conversion_leaves_nothing_after_the_next_one() {
         assert!(child.try_wait().unwrap().is_none(), "it was faster than this test");
         std::thread::yield_now();
     }
-    kill(child);
+    kill_run(child);
     assert!(names(folder.path()).iter().any(|name| name.ends_with(".partial")));
     let output = convert("b.wst").output().unwrap();
     assert_eq!(code(&output), 0, "{}", stderr(&output));

@@ -6,7 +6,7 @@ use super::warpshard;
 
 /// Returns a listing of the kernel `k` with one parameter of 8 bytes, preceded by `before`. A line of `code` may contain its encoded words;
 /// otherwise default words are appended.
-fn listing(before: &str, facts: &str, code: &[&str]) -> String {
+fn listing_text(before: &str, facts: &str, code: &[&str]) -> String {
     let mut text = format!("warpshard listing 1\narch sm_70\n{before}kernel k\n{facts}parameters 0x160 8 0:8\ncode\n");
     for (number, line) in code.iter().enumerate() {
         let words = if line.contains(';') { "" } else { " ; 0000000000000000 000fe20000000f00" };
@@ -15,12 +15,12 @@ fn listing(before: &str, facts: &str, code: &[&str]) -> String {
     text + "end\n"
 }
 
-const FACTS: &str = "registers 32\nshared 0\nlocal 0\nbarriers 1\n";
+const LISTING_FACTS: &str = "registers 32\nshared 0\nlocal 0\nbarriers 1\n";
 
-const LAUNCH: &str = "modules = { sm_70 = \"k.sass\" }\nlimit = 1000000\n[buffers]\nx = { type = \"u32\", count = 1024, contents = { constant = 0 } }\n\
+const LAUNCH_FILE: &str = "modules = { sm_70 = \"k.sass\" }\nlimit = 1000000\n[buffers]\nx = { type = \"u32\", count = 1024, contents = { constant = 0 } }\n\
     [[launches]]\nkernel = \"k\"\ngrid = [1]\nblock = [64]\narguments = [\"&x\"]\n";
 
-fn write(folder: &Path, listing: &str, launch: &str) -> PathBuf {
+fn write_program(folder: &Path, listing: &str, launch: &str) -> PathBuf {
     std::fs::write(folder.join("k.sass"), listing).unwrap();
     let file = folder.join("l.toml");
     std::fs::write(&file, launch).unwrap();
@@ -28,9 +28,9 @@ fn write(folder: &Path, listing: &str, launch: &str) -> PathBuf {
 }
 
 /// Returns the message with which `exec` refuses a program.
-fn refused(listing: &str, launch: &str, options: &[&str]) -> String {
+fn refusal_message(listing: &str, launch: &str, options: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let file = write(folder.path(), listing, launch);
+    let file = write_program(folder.path(), listing, launch);
     let done = warpshard(&[&["exec", file.to_str().unwrap()], options].concat());
     let message = String::from_utf8_lossy(&done.stderr).into_owned();
     assert_eq!(done.status.code(), Some(4), "{message}\n{listing}");
@@ -41,12 +41,12 @@ fn refused(listing: &str, launch: &str, options: &[&str]) -> String {
 fn listings_that_contradict_themselves_are_refused_with_their_line() {
     let address = ["MOV R2, c[0x0][0x160]", "MOV R3, c[0x0][0x164]"];
     let with = |more: &[&'static str]| [&address, more, &["EXIT"]].concat();
-    let plain = |code: &[&str]| listing("", FACTS, code);
-    let small = listing("", "registers 8\nshared 0\nlocal 0\n", &["MOV R200, 0x1", "EXIT"]);
+    let plain = |code: &[&str]| listing_text("", LISTING_FACTS, code);
+    let small = listing_text("", "registers 8\nshared 0\nlocal 0\n", &["MOV R200, 0x1", "EXIT"]);
     let twice = plain(&["EXIT"]) + &plain(&["EXIT"]).lines().skip(2).collect::<Vec<_>>().join("\n") + "\n";
     // Listings, each with the expected line number and parts of the message.
     let cases: [(String, &[&str]); 14] = [
-        (listing("address 3 0 nog\n", FACTS, &["EXIT"]), &["k.sass:3:", "a variable that is not in the listing", "nog"]),
+        (listing_text("address 3 0 nog\n", LISTING_FACTS, &["EXIT"]), &["k.sass:3:", "a variable that is not in the listing", "nog"]),
         (plain(&["BAR.SYNC 0x0, 0x21", "EXIT"]), &["k.sass:10:", "cannot wait for 33 threads", "BAR.SYNC"]),
         (plain(&["BAR.SYNC 0x10", "EXIT"]), &["k.sass:10:", "no barrier 16", "0 to 15"]),
         (plain(&["BRA ->0x8", "EXIT"]), &["k.sass:10:", "no instruction at 0x8"]),
@@ -71,7 +71,7 @@ fn listings_that_contradict_themselves_are_refused_with_their_line() {
         ),
     ];
     for (text, words) in &cases {
-        let message = refused(text, LAUNCH, &[]);
+        let message = refusal_message(text, LAUNCH_FILE, &[]);
         for word in *words {
             assert!(message.contains(word), "`{word}` is missing in\n{message}\n{text}");
         }
@@ -79,24 +79,24 @@ fn listings_that_contradict_themselves_are_refused_with_their_line() {
     // The same instruction with its correct words is accepted.
     let folder = tempfile::tempdir().unwrap();
     let right = plain(&["MOV R2, R2 ; 0000000200027202 000fe40000000f00", "EXIT ; 000000000000794d 000fea0003800000"]);
-    let done = warpshard(&["exec", write(folder.path(), &right, LAUNCH).to_str().unwrap()]);
+    let done = warpshard(&["exec", write_program(folder.path(), &right, LAUNCH_FILE).to_str().unwrap()]);
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
 #[test]
 fn errors_that_depend_on_values_are_found_during_execution() {
-    let local = listing("", "registers 32\nshared 0\nlocal 16\n", &["STL [R1+0x100], R4", "EXIT"]);
-    let message = refused(&local, LAUNCH, &["--check"]);
+    let local = listing_text("", "registers 32\nshared 0\nlocal 16\n", &["STL [R1+0x100], R4", "EXIT"]);
+    let message = refusal_message(&local, LAUNCH_FILE, &["--check"]);
     assert!(message.contains("beyond the 16 bytes of the local memory") && message.contains("k.sass:9:"), "{message}");
     for (code, words) in [(["MOV R4, 0x10", "BAR.SYNC R4"], "barrier 16"), (["MOV R4, 0x21", "BAR.SYNC 0x0, R4"], "for 33 threads")] {
-        let message = refused(&listing("", FACTS, &[code[0], code[1], "EXIT"]), LAUNCH, &[]);
+        let message = refusal_message(&listing_text("", LISTING_FACTS, &[code[0], code[1], "EXIT"]), LAUNCH_FILE, &[]);
         assert!(message.contains(words) && message.contains("does not exist") && message.contains("k.sass:11:"), "{message}");
     }
 }
 
 #[test]
 fn launch_files_that_contradict_themselves_are_refused_with_their_line() {
-    let text = listing("", FACTS, &["EXIT"]);
+    let text = listing_text("", LISTING_FACTS, &["EXIT"]);
     let constant = "contents = { constant = 0 }";
     let launch = "kernel = \"k\"\n";
     let cases: [(&str, &str, &[&str]); 8] = [
@@ -114,12 +114,12 @@ fn launch_files_that_contradict_themselves_are_refused_with_their_line() {
         (launch, "kernel = \"k\"\nrepeat = 2\nindex = \"n\"\n", &["l.toml:8:", "hides a parameter", "found: n"]),
     ];
     for (from, to, words) in cases {
-        let mut changed = LAUNCH.replacen(from, to, 1);
+        let mut changed = LAUNCH_FILE.replacen(from, to, 1);
         let mut lines = 0;
         if changed.contains("\"n") {
             (changed, lines) = (format!("parameters = {{ n = 2 }}\n{changed}"), 1);
         }
-        let message = refused(&text, &changed, &[]);
+        let message = refusal_message(&text, &changed, &[]);
         for word in words {
             let word = match word.strip_prefix("l.toml:").and_then(|rest| rest.trim_end_matches(':').parse::<usize>().ok()) {
                 Some(line) => format!("l.toml:{}:", line + lines),

@@ -9,7 +9,7 @@ use warpshard::program::Program;
 use super::{data, ok, simulated, warpshard};
 
 /// Returns a folder with the cubin, its JSON file and nvdisasm's listing of it.
-fn files() -> (tempfile::TempDir, PathBuf, PathBuf) {
+fn cubin_files() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     for name in ["add.cubin", "add.json", "add.sass"] {
         fs::copy(data(&format!("triton/{name}")), folder.path().join(name)).unwrap();
@@ -20,7 +20,7 @@ fn files() -> (tempfile::TempDir, PathBuf, PathBuf) {
 
 /// Writes a fake interpreter that behaves like the real one with nvdisasm installed: called with `-c PROGRAM CUBIN ARCHITECTURE LISTING`,
 /// it writes the listing.
-fn interpreter(folder: &Path) -> PathBuf {
+fn fake_interpreter(folder: &Path) -> PathBuf {
     let path = folder.join("interpreter");
     let script =
         "#!/bin/sh\ntest \"$1\" = -c && test \"$4\" = sm_90 && cmp -s \"$3\" \"${0%/*}/add.cubin\" && cp \"${0%/*}/add.sass\" \"$5\"\n";
@@ -29,14 +29,14 @@ fn interpreter(folder: &Path) -> PathBuf {
     path
 }
 
-fn floats(bytes: &[u8]) -> Vec<f32> {
+fn read_floats(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(|four| f32::from_le_bytes(four.try_into().unwrap())).collect()
 }
 
 #[test]
 fn a_cubin_with_json_and_the_launch_file_made_from_it_execute_and_run() {
-    let (folder, cubin, meta) = files();
-    let python = interpreter(folder.path());
+    let (folder, cubin, meta) = cubin_files();
+    let python = fake_interpreter(folder.path());
     let [cubin, meta, python] = [&cubin, &meta, &python].map(|path| path.to_str().unwrap());
     let said = ok(&["exec", cubin, "--meta", meta, "--python", python]);
     assert!(said.contains("add for sm_90: 1,486 warp instructions") && said.contains("FADD"), "{said}");
@@ -44,9 +44,9 @@ fn a_cubin_with_json_and_the_launch_file_made_from_it_execute_and_run() {
     let launch = folder.path().join("add.sm_90.toml");
     let program = Program::load(&launch, None, &[]).unwrap();
     let done = program.execute(false).unwrap();
-    let [x, y] = ["x_ptr", "y_ptr"].map(|name| floats(&program.input(name).unwrap()));
+    let [x, y] = ["x_ptr", "y_ptr"].map(|name| read_floats(&program.input(name).unwrap()));
     let sums: Vec<f32> = x.iter().zip(&y).map(|(x, y)| x + y).collect();
-    assert_eq!((floats(&done.outputs[0].bytes), x.len()), (sums, 3000));
+    assert_eq!((read_floats(&done.outputs[0].bytes), x.len()), (sums, 3000));
     assert!(x != y && x.iter().any(|x| *x != 0.0));
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (direct, again) = (path("direct"), path("again"));
@@ -61,8 +61,8 @@ fn a_cubin_with_json_and_the_launch_file_made_from_it_execute_and_run() {
 
 #[test]
 fn errors_in_a_cubin_or_its_json_are_reported_and_nothing_is_overwritten() {
-    let (folder, cubin, meta) = files();
-    let python = interpreter(folder.path());
+    let (folder, cubin, meta) = cubin_files();
+    let python = fake_interpreter(folder.path());
     let listing = folder.path().join("add.sm_90.sass");
     let launch = folder.path().join("add.sm_90.toml");
     let check = |meta: Option<&Path>, code: i32, words: &[&str]| {
@@ -108,7 +108,7 @@ fn errors_in_a_cubin_or_its_json_are_reported_and_nothing_is_overwritten() {
 #[test]
 #[expect(clippy::print_stderr, reason = "the gate looks for skipped tests")]
 fn nvdisasm_makes_the_listing_of_a_cubin() {
-    let (folder, cubin, meta) = files();
+    let (folder, cubin, meta) = cubin_files();
     let out = folder.path().join("made.sass");
     let done = warpshard(&["compile", cubin.to_str().unwrap(), "--meta", meta.to_str().unwrap(), "--out", out.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&done.stderr).into_owned();

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{data, ok, program, simulated, warpshard};
 
 /// Returns the message with which `check` refuses a file.
-fn refused(file: &Path) -> String {
+fn refusal_message(file: &Path) -> String {
     let done = warpshard(&["check", file.to_str().unwrap()]);
     let message = String::from_utf8_lossy(&done.stderr).into_owned();
     assert_eq!(done.status.code(), Some(4), "{message}");
@@ -31,7 +31,7 @@ fn check_counts_the_opcodes_of_a_listing_that_cannot_be_executed() {
     let made = text.replace("TLD4.SCR.R", "TMML.SCR").replace("I2F R", "I2F.RX R");
     let file = folder.path().join("odd.sass");
     std::fs::write(&file, &made).unwrap();
-    let message = refused(&file);
+    let message = refusal_message(&file);
     for words in ["4 kernels", "refused: TMML.SCR (1 times", "the opcode is not implemented", "refused: I2F.RX (", "modifier `.RX`"] {
         assert!(message.contains(words), "`{words}` is missing in\n{message}");
     }
@@ -90,7 +90,7 @@ fn errors_in_launch_files_are_reported_with_file_line_and_key() {
     for (from, to, words) in cases {
         assert!(source.contains(from), "{from}");
         std::fs::write(&file, source.replacen(from, to, 1)).unwrap();
-        let message = refused(&file);
+        let message = refusal_message(&file);
         for word in *words {
             assert!(message.contains(word), "`{word}` is missing for `{to}` in\n{message}");
         }
@@ -151,7 +151,7 @@ fn launches_of_several_streams_run_in_parallel() {
         ("record = \"done\"\n", "record = \"done\"\nsetup = true\n", "a launch of the setup records or awaits an event"),
     ] {
         std::fs::write(file, ordered.replacen(from, to, 1)).unwrap();
-        let message = refused(Path::new(file));
+        let message = refusal_message(Path::new(file));
         assert!(message.contains(expected), "{expected}: {message}");
     }
 }
@@ -168,7 +168,7 @@ fn run(arguments: &[&str], folder: &Path) -> (String, Vec<(u64, u64)>) {
 }
 
 /// Executes a kernel of a listing of the test data on 32 threads with two buffers of inputs, and returns its output.
-fn executed(listing: &str, arch: u32, kernel: &str, inputs: &[(&str, String)], arguments: &str, count: usize) -> Vec<u32> {
+fn execute_kernel(listing: &str, arch: u32, kernel: &str, inputs: &[(&str, String)], arguments: &str, count: usize) -> Vec<u32> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("one.toml");
     let mut text = format!("modules = {{ sm_{arch} = {:?} }}\n[buffers]\n", data(&format!("{listing}.sm_{arch}.sass")));
@@ -190,7 +190,7 @@ fn match_finds_lanes_with_equal_64_bit_values() {
     let mask = |lane: u64| (0..32).filter(|other| value(*other) == value(lane)).fold(0_u32, |mask, other| mask | 1 << other);
     let row = "{ type = \"u64\", count = 32, contents = { formula = \"i % 5 + ((i / 16) << 40)\" } }".to_owned();
     for arch in [70, 80, 90] {
-        let found = executed("match64", arch, "same", &[("a", row.clone())], "[\"&a\", \"&o\"]", 32);
+        let found = execute_kernel("match64", arch, "same", &[("a", row.clone())], "[\"&a\", \"&o\"]", 32);
         assert_eq!(found, (0..32).map(mask).collect::<Vec<_>>(), "sm_{arch}");
     }
 }
@@ -200,7 +200,7 @@ fn an_add_and_min_max_with_relu_is_one_instruction_on_hopper() {
     let (a, b) = (|i: i64| i * 3 - 40, |i: i64| 10 - i);
     let row = |formula: &str| format!("{{ type = \"i32\", count = 32, contents = {{ formula = \"{formula}\" }} }}");
     let inputs = [("a", row("i * 3 - 40")), ("b", row("10 - i"))];
-    let found = executed("relu", 90, "relu", &inputs, "[\"&a\", \"&b\", \"&o\"]", 64);
+    let found = execute_kernel("relu", 90, "relu", &inputs, "[\"&a\", \"&b\", \"&o\"]", 64);
     let highest = (0..32).map(|i| (a(i) - 5).max(b(i)).max(0) as u32);
     let lowest = (0..32).map(|i| (a(i) - 5).min(b(i)).max(0) as u32);
     assert_eq!(found, highest.chain(lowest).collect::<Vec<_>>());

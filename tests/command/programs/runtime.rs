@@ -22,16 +22,16 @@ fn execute(name: &str, arch: u32) -> Execution {
     done
 }
 
-fn words<T, const BYTES: usize>(done: &Execution, buffer: &str, read: fn([u8; BYTES]) -> T) -> Vec<T> {
+fn buffer_values<T, const BYTES: usize>(done: &Execution, buffer: &str, read: fn([u8; BYTES]) -> T) -> Vec<T> {
     let output = done.outputs.iter().find(|output| output.buffer == buffer).unwrap();
     output.bytes.as_chunks::<BYTES>().0.iter().map(|&bytes| read(bytes)).collect()
 }
 
 /// Size of the image of `textures.toml`. The value of texel (x, y, z) is its linear index.
-const SIZE: [i32; 3] = [8, 4, 3];
+const IMAGE_SIZE: [i32; 3] = [8, 4, 3];
 
-fn texel(x: i32, y: i32, z: i32) -> f32 {
-    ((z * SIZE[1] + y) * SIZE[0] + x) as f32
+fn texel_value(x: i32, y: i32, z: i32) -> f32 {
+    ((z * IMAGE_SIZE[1] + y) * IMAGE_SIZE[0] + x) as f32
 }
 
 /// Maps a coordinate outside of the image to a texel according to the address mode; `None` for the border.
@@ -51,29 +51,30 @@ fn addressed_texel(mode: &str, place: i32, size: i32) -> Option<i32> {
 fn textures_and_surfaces_are_sampled_by_the_modes_of_their_objects() {
     for arch in [70, 80, 90] {
         let done = execute("textures.toml", arch);
-        let [w, h, depth] = SIZE;
-        let at =
-            |mode: &str, x: i32, y: i32| addressed_texel(mode, x, w).zip(addressed_texel(mode, y, h)).map_or(0.0, |(x, y)| texel(x, y, 0));
-        let sampled = words(&done, "sampled", f32::from_le_bytes);
+        let [w, h, depth] = IMAGE_SIZE;
+        let at = |mode: &str, x: i32, y: i32| {
+            addressed_texel(mode, x, w).zip(addressed_texel(mode, y, h)).map_or(0.0, |(x, y)| texel_value(x, y, 0))
+        };
+        let sampled = buffer_values(&done, "sampled", f32::from_le_bytes);
         let places = ((w + 4) * (h + 4)) as usize;
         for (place, found) in sampled[..places].iter().enumerate() {
             let (x, y) = (place as i32 % (w + 4) - 2, place as i32 / (w + 4) - 2);
             let wanted = at("clamp", x, y) + 100.0 * at("border", x, y) + 10000.0 * at("wrap", x, y);
             assert_eq!((*found, sampled[places + place]), (wanted, at("mirror", x, y)), "sm_{arch}: place {x}, {y}");
         }
-        let layered = words(&done, "layered", f32::from_le_bytes);
+        let layered = buffer_values(&done, "layered", f32::from_le_bytes);
         let texels = (w * h * depth) as usize;
         for (number, found) in layered[..texels].iter().enumerate() {
             let number = number as i32;
             let (x, y, z) = (number % w, number / w % h, number / (w * h));
-            assert_eq!(*found, 1001.0 * texel(x, y, z), "sm_{arch}: texel {x}, {y}, {z}");
+            assert_eq!(*found, 1001.0 * texel_value(x, y, z), "sm_{arch}: texel {x}, {y}, {z}");
             let four = at("clamp", x, y + 1) + 8.0 * at("clamp", x + 1, y + 1) + 64.0 * at("clamp", x + 1, y) + 512.0 * at("clamp", x, y);
             assert_eq!(layered[texels + number as usize], four, "sm_{arch}: around {x}, {y}");
         }
-        let pairs = words(&done, "pairs", i32::from_le_bytes);
+        let pairs = buffer_values(&done, "pairs", i32::from_le_bytes);
         for (number, pair) in pairs.chunks(2).enumerate() {
             let (x, y) = (number as i32 % w, number as i32 / w);
-            let value = |x, y| texel(x, y, 0) as i32 - 20;
+            let value = |x, y| texel_value(x, y, 0) as i32 - 20;
             let right = if x + 1 < w { value(x + 1, y) } else { 0 };
             assert_eq!(pair, [value(x, y) + right, value(x, (y + 1).min(h - 1))], "sm_{arch}: {x}, {y}");
         }
@@ -81,7 +82,7 @@ fn textures_and_surfaces_are_sampled_by_the_modes_of_their_objects() {
 }
 
 /// Interpolates an image between the centres of its texels, as the CUDA C++ Programming Guide defines linear filtering.
-fn interpolated(places: &[f64], texel: &dyn Fn(&[i32]) -> f64) -> f32 {
+fn interpolate(places: &[f64], texel: &dyn Fn(&[i32]) -> f64) -> f32 {
     let below: Vec<f64> = places.iter().map(|place| (place - 0.5).floor()).collect();
     let shares: Vec<f64> = places.iter().zip(&below).map(|(place, below)| ((place - 0.5 - below) * 256.0).round() / 256.0).collect();
     let corner = |corner: usize| {
@@ -95,25 +96,25 @@ fn interpolated(places: &[f64], texel: &dyn Fn(&[i32]) -> f64) -> f32 {
 
 #[test]
 fn filtered_textures_weight_the_adjacent_texels() {
-    let [w, h, _] = SIZE;
+    let [w, h, _] = IMAGE_SIZE;
     let at = |mode: &str, x: i32, y: i32| {
-        addressed_texel(mode, x, w).zip(addressed_texel(mode, y, h)).map_or(0.0, |(x, y)| f64::from(texel(x, y, 0)))
+        addressed_texel(mode, x, w).zip(addressed_texel(mode, y, h)).map_or(0.0, |(x, y)| f64::from(texel_value(x, y, 0)))
     };
     for arch in [70, 80, 90] {
-        let found = words(&execute("filters.toml", arch), "filtered", f32::from_le_bytes);
+        let found = buffer_values(&execute("filters.toml", arch), "filtered", f32::from_le_bytes);
         for place in 0..32 * 9 {
             let (x, y) = ((place % 32) as f32, (place / 32) as f32);
             let (u, v) = (x.mul_add(0.37, -1.0), y.mul_add(0.61, -1.0));
             let [wide, high, deep] = [u, v, x * 0.125].map(f64::from);
-            let plane = |mode: &str| interpolated(&[wide, high], &|at_texel| at(mode, at_texel[0], at_texel[1]));
+            let plane = |mode: &str| interpolate(&[wide, high], &|at_texel| at(mode, at_texel[0], at_texel[1]));
             let solid = |texels: &[i32]| {
-                let [x, y, z] = [0, 1, 2].map(|i| addressed_texel("clamp", texels[i], SIZE[i]).unwrap());
-                f64::from(texel(x, y, z))
+                let [x, y, z] = [0, 1, 2].map(|i| addressed_texel("clamp", texels[i], IMAGE_SIZE[i]).unwrap());
+                f64::from(texel_value(x, y, z))
             };
             let line = |texels: &[i32]| f64::from((200 + texels[0].clamp(0, 63) % 50) as f32 / 255.0);
-            let volume = interpolated(&[wide, high, deep], &solid);
+            let volume = interpolate(&[wide, high, deep], &solid);
             let sizes = (100 * w + h) as f32;
-            let wanted = [plane("clamp"), plane("border"), plane("wrap"), volume, interpolated(&[wide], &line), sizes];
+            let wanted = [plane("clamp"), plane("border"), plane("wrap"), volume, interpolate(&[wide], &line), sizes];
             for (number, wanted) in wanted.into_iter().enumerate() {
                 assert_eq!(found[32 * 9 * number + place], wanted, "sm_{arch}: filter {number} at {u}, {v}");
             }
@@ -140,7 +141,7 @@ fn halves_of_constants_can_be_operands() {
 fn constants_at_addresses_in_registers_are_read() {
     for arch in [70, 80, 90] {
         let done = execute("tables.toml", arch);
-        let (sums, offsets) = (words(&done, "y", f32::from_le_bytes), words(&done, "z", f64::from_le_bytes));
+        let (sums, offsets) = (buffer_values(&done, "y", f32::from_le_bytes), buffer_values(&done, "z", f64::from_le_bytes));
         for i in 0..64 {
             let sum: f32 = (0..20).map(|k| (k as f32 - 7.0) * 0.5 * ((i + k) % 19) as f32).sum();
             assert_eq!(sums[i], sum, "sm_{arch}: {i}");
@@ -161,7 +162,7 @@ fn half_to_f64(half: u16) -> f64 {
 fn pointers_printf_and_the_heap_work_as_on_the_device() {
     for arch in [70, 80, 90] {
         let done = execute("calls.toml", arch);
-        for (i, found) in words(&done, "x", f32::from_le_bytes).into_iter().enumerate() {
+        for (i, found) in buffer_values(&done, "x", f32::from_le_bytes).into_iter().enumerate() {
             let (x, y) = (3.0 * i as f32, 2.0 + i as f32);
             assert_eq!(found, [x + y, x * y, x / y][i % 3], "sm_{arch}: {i}");
         }

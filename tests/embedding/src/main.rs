@@ -27,8 +27,9 @@ const OWN_POLICY_KEYS: [(&str, &str); 9] = [
 
 /// Returns the statistics of a run, as the text of `stats.json`, and the number of CTAs that the workload reports as handed out.
 fn run(machine: &Machine, threads: usize, checkpoints: Checkpoints) -> Result<(String, u64), String> {
-    let workload = workload::walk();
-    let options = RunOptions { threads, controllers: vec![Box::new(controller::MemoryWaitLimiter::default())], checkpoints, ..RunOptions::default() };
+    let workload = workload::walk_workload();
+    let options =
+        RunOptions { threads, controllers: vec![Box::new(controller::MemoryWaitLimiter::default())], checkpoints, ..RunOptions::default() };
     let outcome = simulate(machine, &workload, options).map_err(|error| error.to_string())?.outcome;
     let handed_out = workload.kernels[0].source.notes().iter().map(|(_, count)| count).sum();
     Ok((json::stats(&RunFacts::of(machine, &workload.name, 1), &outcome), handed_out))
@@ -36,7 +37,7 @@ fn run(machine: &Machine, threads: usize, checkpoints: Checkpoints) -> Result<(S
 
 fn check() -> Result<(), String> {
     let overrides = OWN_POLICY_KEYS.map(|(key, value)| Override::new(key, value));
-    let catalogue = warpshard::catalogue().with_policies(policies::own());
+    let catalogue = warpshard::catalogue().with_policies(policies::own_policies());
     let machine = catalogue.machine("tiny", &overrides).map_err(|error| error.to_string())?.machine;
     let whole = run(&machine, 1, Checkpoints::default())?;
     if run(&machine, 3, Checkpoints::default())? != whole {

@@ -12,22 +12,22 @@ use warpshard::seam::{
 struct MostRecent {
     ways: u32,
     /// Number of the last use of each line.
-    used: Vec<u64>,
-    uses: u64,
+    last_uses: Vec<u64>,
+    use_count: u64,
     rng: Rng,
     /// A random number per set, redrawn on each fill, because `victim` must not change the state.
-    drawn: Vec<u64>,
+    drawn_numbers: Vec<u64>,
 }
 
 impl MostRecent {
     fn new(site: &CacheSite) -> Self {
         let (lines, sets) = ((site.sets * site.ways) as usize, site.sets as usize);
-        Self { ways: site.ways, used: vec![0; lines], uses: 0, rng: site.rng.clone(), drawn: vec![0; sets] }
+        Self { ways: site.ways, last_uses: vec![0; lines], use_count: 0, rng: site.rng.clone(), drawn_numbers: vec![0; sets] }
     }
 
     fn touch(&mut self, at: LinePosition) {
-        self.uses += 1;
-        self.used[(at.set * self.ways + at.way) as usize] = self.uses;
+        self.use_count += 1;
+        self.last_uses[(at.set * self.ways + at.way) as usize] = self.use_count;
     }
 }
 
@@ -37,10 +37,10 @@ impl Replacement for MostRecent {
     }
 
     fn victim(&self, access: &Access, ways: &mut dyn Iterator<Item = u32>) -> Option<u32> {
-        if self.drawn[access.set as usize].is_multiple_of(8) {
+        if self.drawn_numbers[access.set as usize].is_multiple_of(8) {
             return ways.last();
         }
-        ways.max_by_key(|way| self.used[(access.set * self.ways + way) as usize])
+        ways.max_by_key(|way| self.last_uses[(access.set * self.ways + way) as usize])
     }
 
     fn hit(&mut self, at: LinePosition, _: &Access, _: bool) {
@@ -49,22 +49,22 @@ impl Replacement for MostRecent {
 
     fn fill(&mut self, at: LinePosition, _: &Access) {
         self.touch(at);
-        self.drawn[at.set as usize] = self.rng.next_u64();
+        self.drawn_numbers[at.set as usize] = self.rng.next_u64();
     }
 
     fn evict(&mut self, at: LinePosition) {
-        self.used[(at.set * self.ways + at.way) as usize] = 0;
+        self.last_uses[(at.set * self.ways + at.way) as usize] = 0;
     }
 
     fn clear(&mut self) {
-        self.used.fill(0);
+        self.last_uses.fill(0);
     }
 }
 
 /// Prefetcher of the sectors after a missing one; the degree grows while the prefetches are useful.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct Following {
-    most: u64,
+    max_degree: u64,
     degree: u64,
 }
 
@@ -81,7 +81,7 @@ impl Prefetcher for Following {
 
     fn outcome(&mut self, _: Addr, outcome: PrefetchOutcome) {
         match outcome {
-            PrefetchOutcome::Useful | PrefetchOutcome::Late => self.degree = (self.degree + 1).min(self.most),
+            PrefetchOutcome::Useful | PrefetchOutcome::Late => self.degree = (self.degree + 1).min(self.max_degree),
             PrefetchOutcome::Lost => self.degree = 1,
             PrefetchOutcome::Sent | PrefetchOutcome::Present | PrefetchOutcome::Dropped => {}
         }
@@ -253,10 +253,10 @@ impl AddressHash for RotatedSlices {
 }
 
 /// Returns all policies of this program.
-pub(crate) fn own() -> UserPolicies {
+pub(crate) fn own_policies() -> UserPolicies {
     UserPolicies::default()
         .with_replacement(MostRecent::new)
-        .with_prefetcher(|site: &CacheSite| Following { most: site.degree.into(), degree: 1 })
+        .with_prefetcher(|site: &CacheSite| Following { max_degree: site.degree.into(), degree: 1 })
         .with_dram_order(|_: &DramSite| InTurn { last: PortId(0) })
         .with_page_policy(|_: &DramSite| FewHits { opened: 0 })
         .with_refresh(|_: &DramSite| RefreshInThrees { left: 2 })

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use warpshard::config::{Machine, Override, RunFile};
 
 /// Values that some keys accept, and values that no key accepts.
-const VALUES: [&str; 18] = [
+const KEY_VALUES: [&str; 18] = [
     "0",
     "1",
     "3",
@@ -38,9 +38,9 @@ fn assert_machine_or_errors(text: &str, settings: &[Override]) {
 
 proptest! {
     #[test]
-    fn any_value_for_any_key_is_accepted_or_refused(changes in prop::collection::vec((any::<prop::sample::Index>(), 0..VALUES.len()), 1..4)) {
+    fn any_value_for_any_key_is_accepted_or_refused(changes in prop::collection::vec((any::<prop::sample::Index>(), 0..KEY_VALUES.len()), 1..4)) {
         let keys: Vec<&str> = warpshard::config::keys::all().map(|key| key.path).collect();
-        let settings: Vec<Override> = changes.iter().map(|(key, value)| Override::new(keys[key.index(keys.len())], VALUES[*value])).collect();
+        let settings: Vec<Override> = changes.iter().map(|(key, value)| Override::new(keys[key.index(keys.len())], KEY_VALUES[*value])).collect();
         assert_machine_or_errors("extends = \"v100\"", &settings);
         assert_machine_or_errors("extends = \"m2090\"", &settings);
     }

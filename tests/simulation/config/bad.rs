@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use warpshard::config::{Machine, Override};
 
 /// Returns the errors of loading `text` as `mine.toml` with command-line overrides.
-pub(super) fn errors(text: &str, settings: &[&str]) -> String {
+pub(super) fn load_errors(text: &str, settings: &[&str]) -> String {
     let settings: Vec<Override> = settings.iter().map(|setting| setting.parse().unwrap()).collect();
     match Machine::from_text_among(warpshard::catalogue().files(), "mine.toml", text, &settings) {
         Ok(_) => panic!("loads, but should not:\n{text}"),
@@ -19,7 +19,7 @@ fn an_unknown_key_suggests_the_nearest() {
 [gpu]
 smss = 56
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: unknown key `gpu.smss`
       --> mine.toml:3:1
        | smss = 56
@@ -34,7 +34,7 @@ fn an_unknown_table_suggests_the_nearest() {
 [gpu.smm]
 warps = 32
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: unknown table [gpu.smm]
       --> mine.toml:2:6
        | [gpu.smm]
@@ -49,7 +49,7 @@ fn a_key_in_the_wrong_table_is_found_by_its_name() {
 [gpu]
 warps = 32
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: unknown key `gpu.warps`
       --> mine.toml:3:1
        | warps = 32
@@ -64,7 +64,7 @@ fn a_frequency_needs_its_unit() {
 [clocks]
 core = 1132
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `clocks.core` is 1132, expected a frequency with its unit (kHz, MHz or GHz), such as "1132 MHz"
       --> mine.toml:3:8
        | core = 1132
@@ -80,7 +80,7 @@ fn a_size_in_decimal_units_is_refused() {
 [gpu.sm]
 shared_bytes = "64 KB"
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.sm.shared_bytes` is "64 KB", expected a size with its unit (B, KiB, MiB or GiB), such as "96 KiB"
       --> mine.toml:3:16
        | shared_bytes = "64 KB"
@@ -96,7 +96,7 @@ fn a_span_in_seconds_is_refused() {
 [mem]
 rop_latency = "160 ns"
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `mem.rop_latency` is "160 ns", expected cycles of the llc clock, from 0 to 4096
       --> mine.toml:3:15
        | rop_latency = "160 ns"
@@ -112,7 +112,7 @@ fn a_percentage_needs_its_sign() {
 [gpu.sm.l1]
 write_ratio = 25
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.sm.l1.write_ratio` is 25, expected a percentage from 0 to 100, such as "25 %"
       --> mine.toml:3:15
        | write_ratio = 25
@@ -128,7 +128,7 @@ fn a_word_out_of_the_list_suggests_the_nearest() {
 [gpu.sm]
 order = "gtoo"
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.sm.order` is "gtoo", expected one of "lrr", "gto", "oldest", "gty", "kernel-gto", "phase", "two-level-lrr", "two-level-oldest", "two-level-phase", "own"
       --> mine.toml:3:9
        | order = "gtoo"
@@ -144,7 +144,7 @@ fn a_count_in_quotes_is_refused() {
 [gpu]
 sms = "56"
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.sms` is "56", expected a whole number from 1 to 4096
       --> mine.toml:3:7
        | sms = "56"
@@ -160,7 +160,7 @@ fn a_count_outside_its_range_is_refused() {
 [gpu.sm]
 warps = 65
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.sm.warps` is 65, expected a whole number from 1 to 64
       --> mine.toml:3:9
        | warps = 65
@@ -175,7 +175,7 @@ fn a_latency_of_zero_on_a_link_is_refused() {
 [gpu.dispatch]
 latency = 0
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.dispatch.latency` is 0, expected cycles of the core clock, from 1 to 4096
       --> mine.toml:3:11
        | latency = 0
@@ -190,7 +190,7 @@ fn a_queue_without_slots_is_refused() {
 [noc]
 input_queue = 0
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `noc.input_queue` is 0, expected a whole number from 1 to 16384
       --> mine.toml:3:15
        | input_queue = 0
@@ -205,7 +205,7 @@ fn a_negative_count_is_refused() {
 [gpu]
 sms = -1
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.sms` is -1, expected a whole number from 1 to 4096
       --> mine.toml:3:7
        | sms = -1
@@ -220,7 +220,7 @@ fn a_flag_in_quotes_is_refused() {
 [gpu.sm]
 dual_issue_distinct = "true"
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.sm.dual_issue_distinct` is "true", expected true or false
       --> mine.toml:3:23
        | dual_issue_distinct = "true"
@@ -236,7 +236,7 @@ fn a_list_names_its_wrong_item() {
 [gpu.sm.l1.unified]
 shared_options = ["0 B", 8]
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.sm.l1.unified.shared_options` is ["0 B", 8], expected a list of sizes up to 16 MiB, such as ["0 B", "64 KiB"]
       --> mine.toml:3:18
        | shared_options = ["0 B", 8]
@@ -251,7 +251,7 @@ fn a_table_is_not_a_value() {
     let text = r#"extends = "v100"
 gpu = 80
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu` is a table of keys, not a value
       --> mine.toml:2:1
        | gpu = 80
@@ -266,7 +266,7 @@ fn a_broken_layout_names_the_bit() {
 [mem.map]
 layout = "RRRRXBBBCSS"
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `mem.map.layout` is "RRRRXBBBCSS", expected the address bits, highest first, as R (row), B (bank), C (column) and S (byte of a burst), such as "RRRR.RBBBCCCB.CCCSSSSS"
       --> mine.toml:3:10
        | layout = "RRRRXBBBCSS"
@@ -282,7 +282,7 @@ fn text_that_is_not_toml_is_shown_where_it_breaks() {
 [gpu
 sms = 56
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: not valid TOML: unclosed table, expected `]`
       --> mine.toml:2:5
        | [gpu
@@ -297,7 +297,7 @@ fn a_key_given_twice_is_refused() {
 sms = 56
 sms = 57
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: not valid TOML: duplicate key
       --> mine.toml:4:1
        | sms = 57
@@ -309,7 +309,7 @@ sms = 57
 fn an_unknown_base_lists_the_known_machines() {
     let text = r#"extends = "v10"
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: unknown machine "v10"
       --> mine.toml:1:11
        | extends = "v10"
@@ -323,7 +323,7 @@ fn an_unknown_base_lists_the_known_machines() {
 fn a_missing_base_file_is_named() {
     let text = r#"extends = "no/such.toml"
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: cannot read the machine file `no/such.toml`: there is no such file
       --> mine.toml:1:11
        | extends = "no/such.toml"
@@ -338,7 +338,7 @@ fn clocks_without_a_common_tick_are_refused() {
 core = "1132.001 MHz"
 noc = "999.983 MHz"
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: the clocks 1132.001 MHz, 999.983 MHz, 1132 MHz, 850 MHz have no common base tick of a femtosecond or more
       --> mine.toml:3:8
        | core = "1132.001 MHz"
@@ -356,7 +356,7 @@ fn a_stopped_clock_is_refused() {
 [clocks]
 dram = "0 MHz"
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `clocks.dram` is "0 MHz", expected a frequency from 10 MHz to 10000 MHz, such as "1132 MHz"
       --> mine.toml:3:8
        | dram = "0 MHz"
@@ -371,7 +371,7 @@ fn more_threads_than_warps_hold_are_refused() {
 [gpu.sm]
 warps = 32
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.sm.max_threads` is 2048, expected at most 1024: 32 warps of 32 threads
       --> mine.toml:3:9
        | warps = 32
@@ -387,7 +387,7 @@ fn sub_cores_need_equal_shares() {
 [gpu.sm.units]
 sfu = 3
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.sm.units.sfu` is 3, expected a multiple of `gpu.sm.schedulers`, 4
       --> mine.toml:3:7
        | sfu = 3
@@ -404,7 +404,7 @@ fn sets_are_a_power_of_two() {
 [mem.llc]
 sets = 48
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `mem.llc.sets` is 48, expected a power of two
       --> mine.toml:3:8
        | sets = 48
@@ -419,7 +419,7 @@ fn the_fermi_hash_has_its_sizes() {
 [gpu.sm.l1.cache]
 index = "fermi"
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.sm.l1.cache.index` is "fermi" with 4 sets, expected 32 to 64 sets
       --> mine.toml:3:9
        | index = "fermi"
@@ -435,7 +435,7 @@ fn choices_of_shared_memory_ascend() {
 [gpu.sm.l1.unified]
 shared_options = ["0 B", "96 KiB", "64 KiB"]
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.sm.l1.unified.shared_options` is [0 B, 96 KiB, 64 KiB], expected at least one size, in ascending order
       --> mine.toml:3:18
        | shared_options = ["0 B", "96 KiB", "64 KiB"]
@@ -450,7 +450,7 @@ fn a_choice_must_fit_the_largest_cta() {
 [gpu.sm.l1.unified]
 shared_options = ["0 B", "64 KiB"]
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.sm.l1.unified.shared_options` ends at 64 KiB, expected at least `gpu.sm.shared_bytes`, 96 KiB
       --> mine.toml:3:18
        | shared_options = ["0 B", "64 KiB"]
@@ -466,7 +466,7 @@ fn the_layout_fits_the_banks() {
 [mem.dram]
 banks = 8
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `mem.map.layout` has 4 bank bits (B), expected 3 for 8 banks
       --> mine.toml:3:9
        | banks = 8
@@ -482,7 +482,7 @@ fn the_layout_fits_the_burst() {
 [mem.dram]
 burst = 4
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `mem.map.layout` has 5 burst bits (S), 32 B, expected bursts of 64 B
       --> mine.toml:3:9
        | burst = 4
@@ -499,7 +499,7 @@ fn dram_timings_fit_each_other() {
 [mem.dram.timing]
 tRAS = 30
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `mem.dram.timing.tRC` is 40, expected at least tRAS + tRP = 42
       --> mine.toml:3:8
        | tRAS = 30
@@ -514,7 +514,7 @@ tRAS = 30
 fn an_override_of_an_unknown_key_suggests_the_nearest() {
     let text = r#"extends = "v100"
 "#;
-    assert_snapshot!(errors(text, &["gpu.smss=56"]), @r#"
+    assert_snapshot!(load_errors(text, &["gpu.smss=56"]), @r#"
     error: unknown key `gpu.smss`
       --> the command line
        | --set gpu.smss=56
@@ -527,7 +527,7 @@ fn an_override_of_an_unknown_key_suggests_the_nearest() {
 fn an_override_with_a_wrong_value_shows_the_command_line() {
     let text = r#"extends = "v100"
 "#;
-    assert_snapshot!(errors(text, &["gpu.sm.order=random"]), @r#"
+    assert_snapshot!(load_errors(text, &["gpu.sm.order=random"]), @r#"
     error: `gpu.sm.order` is random, expected one of "lrr", "gto", "oldest", "gty", "kernel-gto", "phase", "two-level-lrr", "two-level-oldest", "two-level-phase", "own"
       --> the command line
        | --set gpu.sm.order=random
@@ -540,7 +540,7 @@ fn an_override_with_a_wrong_value_shows_the_command_line() {
 fn an_override_can_break_a_rule_between_keys() {
     let text = r#"extends = "v100"
 "#;
-    assert_snapshot!(errors(text, &["gpu.sm.warps=32"]), @r#"
+    assert_snapshot!(load_errors(text, &["gpu.sm.warps=32"]), @r#"
     error: `gpu.sm.max_threads` is 2048, expected at most 1024: 32 warps of 32 threads
       --> the command line
        | --set gpu.sm.warps=32
@@ -559,7 +559,7 @@ sms = 0
 core = "fast"
 nocc = "1 MHz"
 "#;
-    assert_snapshot!(errors(text, &["noc.arbiter=fair"]), @r#"
+    assert_snapshot!(load_errors(text, &["noc.arbiter=fair"]), @r#"
     error: unknown key `clocks.nocc`
       --> mine.toml:6:1
        | nocc = "1 MHz"
@@ -592,7 +592,7 @@ fn a_table_that_is_switched_on_needs_its_keys() {
 [gpu.sm.l1.unified]
 adaptive = true
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: missing keys in [gpu.sm.l1.unified]: total_bytes, shared_options
       --> mine.toml
        = help: extends = "v100" takes missing values from another machine
@@ -606,7 +606,7 @@ fn one_missing_key_is_explained() {
 adaptive = true
 total_bytes = "64 KiB"
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: missing key `gpu.sm.l1.unified.shared_options`
       --> mine.toml
        = help: `shared_options`: Possible sizes of shared memory, ascending. It takes a list of sizes up to 16 MiB, such as ["0 B", "64 KiB"]
@@ -618,7 +618,7 @@ total_bytes = "64 KiB"
 fn a_base_that_is_not_a_string_is_refused() {
     let text = r#"extends = 100
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `extends` is 100, expected a string in quotes
       --> mine.toml:1:11
        | extends = 100
@@ -632,7 +632,7 @@ fn registers_come_in_whole_allocations() {
 [gpu.sm]
 registers = 65000
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.sm.registers` is 65000, expected a multiple of `gpu.sm.register_granularity`, 256
       --> mine.toml:3:13
        | registers = 65000
@@ -648,7 +648,7 @@ fn the_l1_beside_shared_memory_has_a_whole_number_of_ways() {
 [gpu.sm.l1.unified]
 total_bytes = "100000 B"
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: 100000 B of the unified memory is not a whole number of ways
       --> mine.toml:3:15
        | total_bytes = "100000 B"
@@ -660,7 +660,7 @@ total_bytes = "100000 B"
 
 #[test]
 fn a_write_ratio_that_would_deadlock_a_set_is_refused() {
-    assert_snapshot!(errors("extends = \"tiny\"", &["gpu.sm.l1.write_ratio=100 %"]), @"
+    assert_snapshot!(load_errors("extends = \"tiny\"", &["gpu.sm.l1.write_ratio=100 %"]), @"
     error: `gpu.sm.l1.write_ratio` is 100 % of a cache of 4 sets, expected at most 25 %
       --> the command line
        | --set gpu.sm.l1.write_ratio=100 %

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::bad::errors;
+use super::bad::load_errors;
 
 #[test]
 fn victim_tags_fill_a_power_of_two_of_sets() {
@@ -11,7 +11,7 @@ fn victim_tags_fill_a_power_of_two_of_sets() {
 enabled = true
 victim_tags = 24
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.sm.ccws.victim_tags` is 24, expected 1, 2, 4, .. times `gpu.sm.ccws.victim_ways`, 8
       --> mine.toml:4:15
        | victim_tags = 24
@@ -29,7 +29,7 @@ enabled = true
 [gpu.sm.l1.cache]
 present = false
 "#;
-    assert_snapshot!(errors(text, &[]), @r#"
+    assert_snapshot!(load_errors(text, &[]), @r#"
     error: `gpu.sm.ccws.enabled` is true, expected false on an SM without an L1
       --> mine.toml:3:11
        | enabled = true

@@ -5,12 +5,12 @@ use std::fs;
 use warpshard::base::Frequency;
 use warpshard::config::{Machine, Override};
 
-const MIXED: &str = "extends = \"v100x2\"\n[gpu]\nsms = 40\n[system]\ngpus = 4\n[system.peer]\ntopology = \"pairs\"\nlinks = []\n\
+const MIXED_KINDS_MACHINE: &str = "extends = \"v100x2\"\n[gpu]\nsms = 40\n[system]\ngpus = 4\n[system.peer]\ntopology = \"pairs\"\nlinks = []\n\
                      [energy]\nset = \"none\"\n";
 
 fn load(more: &str, settings: &[&str]) -> Result<Machine, String> {
     let settings: Vec<Override> = settings.iter().map(|text| text.parse().unwrap()).collect();
-    Machine::from_text_among(warpshard::catalogue().files(), "mixed.toml", &format!("{MIXED}{more}"), &settings)
+    Machine::from_text_among(warpshard::catalogue().files(), "mixed.toml", &format!("{MIXED_KINDS_MACHINE}{more}"), &settings)
         .map(|loaded| loaded.machine)
         .map_err(|errors| errors.to_string())
 }
@@ -50,7 +50,7 @@ fn a_kind_extends_a_file_in_the_same_folder() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("little.toml"), "extends = \"v100\"\ngpu.sms = 3\n").unwrap();
     let path = folder.path().join("mixed.toml");
-    fs::write(&path, format!("{MIXED}[system.kinds.little]\ngpus = [1]\nextends = \"./little.toml\"\n")).unwrap();
+    fs::write(&path, format!("{MIXED_KINDS_MACHINE}[system.kinds.little]\ngpus = [1]\nextends = \"./little.toml\"\n")).unwrap();
     assert_eq!(warpshard::catalogue().machine(path.to_str().unwrap(), &[]).unwrap().machine.of_gpu(1).gpu.sms, 3);
 }
 

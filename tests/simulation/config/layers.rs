@@ -8,12 +8,12 @@ use insta::assert_snapshot;
 use warpshard::base::Frequency;
 use warpshard::config::{Machine, Override};
 
-fn settings(texts: &[&str]) -> Vec<Override> {
+fn parse_overrides(texts: &[&str]) -> Vec<Override> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
 /// Returns the errors of loading `path`, without the folder's name.
-fn errors(folder: &Path, path: &Path) -> String {
+fn load_errors(folder: &Path, path: &Path) -> String {
     let errors = warpshard::catalogue().machine(path.to_str().unwrap(), &[]).unwrap_err().to_string();
     errors.replace(&format!("{}/", folder.canonicalize().unwrap().display()), "").replace(&format!("{}/", folder.display()), "")
 }
@@ -25,7 +25,7 @@ fn the_command_line_overrides_the_file_and_the_file_its_base() {
         warpshard::catalogue().files(),
         "mine.toml",
         text,
-        &settings(&["gpu.sms=8", "gpu.sms=12", "gpu.sm.order=gto"]),
+        &parse_overrides(&["gpu.sms=8", "gpu.sms=12", "gpu.sm.order=gto"]),
     )
     .unwrap();
     let v100 = warpshard::catalogue().machine("v100", &[]).unwrap().machine;
@@ -65,7 +65,7 @@ fn a_cycle_of_files_is_named() {
     for (name, base) in [("a", "b"), ("b", "c"), ("c", "a")] {
         fs::write(folder.path().join(format!("{name}.toml")), format!("extends = \"{base}.toml\"\n")).unwrap();
     }
-    assert_snapshot!(errors(folder.path(), &folder.path().join("a.toml")), @r#"
+    assert_snapshot!(load_errors(folder.path(), &folder.path().join("a.toml")), @r#"
     error: `extends` forms a cycle: a.toml -> b.toml -> c.toml -> a.toml
       --> c.toml:1:11
        | extends = "a.toml"
@@ -88,7 +88,7 @@ fn a_file_that_is_not_text_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.toml");
     fs::write(&path, [0xff, 0xfe, 0]).unwrap();
-    assert_snapshot!(errors(folder.path(), &path), @"error: cannot read the machine file `a.toml`: it is not text");
+    assert_snapshot!(load_errors(folder.path(), &path), @"error: cannot read the machine file `a.toml`: it is not text");
 }
 
 #[test]
@@ -105,11 +105,13 @@ fn a_setting_without_a_value_is_refused() {
 #[test]
 fn settings_work_with_and_without_quotes() {
     for setting in ["clocks.core=1628 MHz", "clocks.core=\"1628 MHz\"", "clocks.core = 1.628 GHz"] {
-        let machine = warpshard::catalogue().machine("v100", &settings(&[setting])).unwrap().machine;
+        let machine = warpshard::catalogue().machine("v100", &parse_overrides(&[setting])).unwrap().machine;
         assert_eq!(machine.clocks.core, Frequency::mhz(1628), "{setting}");
     }
-    let machine =
-        warpshard::catalogue().machine("v100", &settings(&["gpu.sm.l1.cache.present=false", "mem.rop_latency=10 cycles"])).unwrap().machine;
+    let machine = warpshard::catalogue()
+        .machine("v100", &parse_overrides(&["gpu.sm.l1.cache.present=false", "mem.rop_latency=10 cycles"]))
+        .unwrap()
+        .machine;
     assert_eq!((machine.gpu.sm.l1.cache, machine.mem.rop_latency), (None, 10));
 }
 
@@ -124,7 +126,8 @@ fn a_disabled_part_is_none_and_an_enabled_part_inherits_its_keys() {
 
 #[test]
 fn short_credit_loops_and_short_launch_latencies_cause_warnings() {
-    let loaded = warpshard::catalogue().machine("v100", &settings(&["noc.output_queue=64", "gpu.dispatch.launch_latency=10"])).unwrap();
+    let loaded =
+        warpshard::catalogue().machine("v100", &parse_overrides(&["noc.output_queue=64", "gpu.dispatch.launch_latency=10"])).unwrap();
     let warnings: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
     assert_snapshot!(warnings.join("\n"), @r"
     `gpu.dispatch.launch_latency` is 10 cycles, less than 80: twice `gpu.dispatch.latency`; kernels start as early as messages allow

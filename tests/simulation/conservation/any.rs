@@ -3,10 +3,10 @@
 use warpshard::base::Rng;
 use warpshard::config::Override;
 
-use crate::common::{Case, built_in};
+use crate::common::{SimulationCase, built_in};
 
 /// Returns the machine and the workload of a seed; `None` if the configuration refuses the machine.
-pub(crate) fn case(seed: u64) -> Option<Case> {
+pub(crate) fn case(seed: u64) -> Option<SimulationCase> {
     let mut rng = Rng::keyed(seed, &[]);
     let mut overrides = Vec::new();
     let mut set = |key: &str, value: String| overrides.push(Override::new(key, value));
@@ -98,5 +98,5 @@ pub(crate) fn case(seed: u64) -> Option<Case> {
         overrides.retain(|setting| !(named && setting.key().contains(".timing.t")));
     }
     let machine = warpshard::catalogue().machine("tiny", &overrides).ok()?.machine;
-    Some(Case { name: format!("{} on machine {seed}", workload.name), machine, workload, policy: None })
+    Some(SimulationCase { name: format!("{} on machine {seed}", workload.name), machine, workload, policy: None })
 }

@@ -6,28 +6,28 @@ use warpshard::config::Machine;
 use warpshard::config::machine::{CoreStyle, WriteMiss, WritePolicy};
 use warpshard::gpu::sm::{StallCounters, WarpReasonCounters};
 use warpshard::protocol::MemOp;
-use warpshard::report::nsight::{ADDITIONAL_STATES, STATES};
-use warpshard::stats::{Counted, Counters, KernelStats, Outcome};
+use warpshard::report::nsight::{ADDITIONAL_WARP_STATE_METRICS, WARP_STATE_METRICS};
+use warpshard::stats::{CounterValue, Counters, KernelStats, Outcome};
 use warpshard::workload::{OpClass, Workload};
 
-use super::record::{CtaEventKind, HopKind, Record};
+use super::record::{CtaEventKind, HopKind, RunRecord};
 
-fn value(counters: &[Counted], name: &str) -> u64 {
+fn counter_value(counters: &[CounterValue], name: &str) -> u64 {
     counters.iter().find(|counted| counted.info.name == name).unwrap_or_else(|| panic!("no counter {name}")).value
 }
 
-fn of_kernel(kernel: &KernelStats, name: &str) -> u64 {
+fn kernel_counter(kernel: &KernelStats, name: &str) -> u64 {
     kernel.counters.get(name).unwrap_or_else(|| panic!("no counter {name}"))
 }
 
-fn sum(counters: &[Counted], names: &[&str]) -> u64 {
-    names.iter().map(|name| value(counters, name)).sum()
+fn counter_sum(counters: &[CounterValue], names: &[&str]) -> u64 {
+    names.iter().map(|name| counter_value(counters, name)).sum()
 }
 
 /// Returns a counter of a component.
 pub(crate) fn of(outcome: &Outcome, kind: &str, id: u16, name: &str) -> u64 {
     let component = outcome.components.iter().find(|component| component.kind == kind && component.id == u32::from(id));
-    value(&component.unwrap_or_else(|| panic!("no {kind} {id}")).counters, name)
+    counter_value(&component.unwrap_or_else(|| panic!("no {kind} {id}")).counters, name)
 }
 
 /// Checks that the issued instructions match the streams, kernel by kernel: warp instructions, lane instructions and barriers.
@@ -44,7 +44,7 @@ pub(crate) fn check_instructions(name: &str, workload: &Workload, outcome: &Outc
                 }
             }
         }
-        let counted = ["warp_instructions", "thread_instructions", "barrier_instructions"].map(|name| of_kernel(stats, name));
+        let counted = ["warp_instructions", "thread_instructions", "barrier_instructions"].map(|name| kernel_counter(stats, name));
         assert_eq!(counted, [warps, lanes, barriers], "{name}: warp, lane and barrier instructions of {}", stats.name);
         assert!(warps > 0, "{name}: {} executes nothing", stats.name);
     }
@@ -58,10 +58,10 @@ pub(crate) fn check_stalls(name: &str, machine: &Machine, outcome: &Outcome) {
         assert_eq!(reasons, expected, "{name}: stall reasons of sm {}", component.id);
         if machine.gpu.sm.warp_states && machine.gpu.sm.style == CoreStyle::ControlWords {
             let states: Vec<&str> = WarpReasonCounters::INFO.iter().map(|info| info.name).collect();
-            let resident = value(&component.counters, "resident_warp_cycles");
-            assert_eq!(sum(&component.counters, &states), resident, "{name}: states of the warps of sm {}", component.id);
+            let resident = counter_value(&component.counters, "resident_warp_cycles");
+            assert_eq!(counter_sum(&component.counters, &states), resident, "{name}: states of the warps of sm {}", component.id);
         }
-        assert_eq!(value(&component.counters, "cycles"), outcome.counted_until, "{name}: cycles of sm {}", component.id);
+        assert_eq!(counter_value(&component.counters, "cycles"), outcome.counted_until, "{name}: cycles of sm {}", component.id);
     }
     check_by_kernel(name, outcome);
     if machine.gpu.sm.warp_states && machine.gpu.sm.style == CoreStyle::ControlWords {
@@ -73,12 +73,12 @@ pub(crate) fn check_stalls(name: &str, machine: &Machine, outcome: &Outcome) {
 /// selected.
 fn check_by_state(name: &str, outcome: &Outcome) {
     for info in WarpReasonCounters::INFO {
-        let kernels: u64 = outcome.kernels.iter().map(|kernel| of_kernel(kernel, info.name)).sum();
+        let kernels: u64 = outcome.kernels.iter().map(|kernel| kernel_counter(kernel, info.name)).sum();
         let sms = outcome.components.iter().filter(|component| component.kind == "sm");
-        assert_eq!(kernels, sms.map(|sm| value(&sm.counters, info.name)).sum::<u64>(), "{name}: {} by kernel", info.name);
+        assert_eq!(kernels, sms.map(|sm| counter_value(&sm.counters, info.name)).sum::<u64>(), "{name}: {} by kernel", info.name);
     }
     for kernel in &outcome.kernels {
-        let [selected, issued] = ["warp_selected", "warp_instructions"].map(|name| of_kernel(kernel, name));
+        let [selected, issued] = ["warp_selected", "warp_instructions"].map(|name| kernel_counter(kernel, name));
         assert_eq!(selected, issued, "{name}: {}", kernel.name);
     }
 }
@@ -88,18 +88,18 @@ fn check_by_state(name: &str, outcome: &Outcome) {
 #[test]
 fn warp_states_have_nsights_names() {
     let counters: Vec<&str> = WarpReasonCounters::INFO.iter().map(|info| info.name).collect();
-    let without: Vec<&str> = STATES.iter().filter(|state| !counters.contains(&state.ours)).map(|state| state.nsight).collect();
+    let without: Vec<&str> = WARP_STATE_METRICS.iter().filter(|state| !counters.contains(&state.ours)).map(|state| state.nsight).collect();
     assert_eq!(without, ["sleeping"], "no warp sleeps");
-    assert!(ADDITIONAL_STATES.iter().all(|state| counters.contains(&state.ours)));
-    assert_eq!(counters.len() + without.len(), STATES.len() + ADDITIONAL_STATES.len());
+    assert!(ADDITIONAL_WARP_STATE_METRICS.iter().all(|state| counters.contains(&state.ours)));
+    assert_eq!(counters.len() + without.len(), WARP_STATE_METRICS.len() + ADDITIONAL_WARP_STATE_METRICS.len());
 }
 
 /// Checks that per-kernel counters sum to the counters of SMs and slices: stall reasons, requests, DRAM sectors.
 fn check_by_kernel(name: &str, outcome: &Outcome) {
-    let kernels = |counter| outcome.kernels.iter().map(|kernel| of_kernel(kernel, counter)).sum::<u64>();
+    let kernels = |counter| outcome.kernels.iter().map(|kernel| kernel_counter(kernel, counter)).sum::<u64>();
     let all = |kind, counter| {
         let of_kind = outcome.components.iter().filter(|component| component.kind == kind);
-        of_kind.map(|component| value(&component.counters, counter)).sum::<u64>()
+        of_kind.map(|component| counter_value(&component.counters, counter)).sum::<u64>()
     };
     for info in StallCounters::INFO.iter().filter(|info| info.name != "stall_no_warps") {
         assert_eq!(kernels(info.name), all("sm", info.name), "{name}: {} by kernel", info.name);
@@ -123,13 +123,13 @@ pub(crate) fn check_intervals(name: &str, interval: u64, outcome: &Outcome) {
     for (column, (kind, info)) in outcome.intervals.columns().iter().enumerate() {
         let rows: u64 = outcome.intervals.iter().map(|row| row.counters[column].1.value).sum();
         let of_kind = outcome.components.iter().filter(|component| component.kind == *kind);
-        let total: u64 = of_kind.map(|component| value(&component.counters, info.name)).sum();
+        let total: u64 = of_kind.map(|component| counter_value(&component.counters, info.name)).sum();
         assert_eq!(rows, total, "{name}: rows of {kind} {}", info.name);
     }
 }
 
 /// Checks that the counters of SMs, networks, slices and channels match the messages on the links in a completed run.
-pub(crate) fn check_traffic(name: &str, machine: &Machine, result: &RunResult, record: &Record) {
+pub(crate) fn check_traffic(name: &str, machine: &Machine, result: &RunResult, record: &RunRecord) {
     let outcome = &result.outcome;
     let packets = |way| record.hops(way).map(|hop| hop.packets.len() as u64).sum::<u64>();
     for hop in record.hops(HopKind::SmToNet) {
@@ -148,7 +148,7 @@ pub(crate) fn check_traffic(name: &str, machine: &Machine, result: &RunResult, r
     kernels(name, machine, outcome, record);
 }
 
-fn check_slices(name: &str, machine: &Machine, outcome: &Outcome, record: &Record) {
+fn check_slices(name: &str, machine: &Machine, outcome: &Outcome, record: &RunRecord) {
     assert!(machine.mem.llc.sectored, "{name}: the observer expects one reply per sector");
     for hop in record.hops(HopKind::NetToSlice) {
         let slice = hop.index;
@@ -204,22 +204,22 @@ fn check_channels(name: &str, machine: &Machine, outcome: &Outcome) {
     }
 }
 
-fn kernels(name: &str, machine: &Machine, outcome: &Outcome, record: &Record) {
+fn kernels(name: &str, machine: &Machine, outcome: &Outcome, record: &RunRecord) {
     for kernel in &outcome.kernels {
         let requests = |wanted: &[MemOp]| {
             let all = record.hops(HopKind::SmToNet).flat_map(|hop| &hop.packets);
             all.filter(|(_, packet)| packet.kernel() == kernel.index && wanted.contains(&packet.op)).count() as u64
         };
         let c = &kernel.counters.iter().collect::<Vec<_>>();
-        let read_misses = sum(c, &["l1_read_misses", "l1_read_sector_misses"]);
-        let reads = read_misses + sum(c, &["l1_read_hits", "l1_read_pending_hits"]);
-        let writes = sum(c, &["l1_write_hits", "l1_write_pending_hits", "l1_write_misses", "l1_write_sector_misses"]);
-        let bypasses = value(c, "l1_bypasses");
+        let read_misses = counter_sum(c, &["l1_read_misses", "l1_read_sector_misses"]);
+        let reads = read_misses + counter_sum(c, &["l1_read_hits", "l1_read_pending_hits"]);
+        let writes = counter_sum(c, &["l1_write_hits", "l1_write_pending_hits", "l1_write_misses", "l1_write_sector_misses"]);
+        let bypasses = counter_value(c, "l1_bypasses");
         // The texture cache has no per-kernel counters; workloads that use it have one kernel.
         let textures: u64 =
             outcome.components.iter().flat_map(|c| &c.counters).filter(|c| c.info.name == "texture_misses").map(|c| c.value).sum();
         assert!(textures == 0 || outcome.kernels.len() == 1, "{name}: textures of several kernels");
-        assert_eq!(value(c, "memory_accesses"), reads + writes + bypasses, "{name}: fates of the accesses of {}", kernel.name);
+        assert_eq!(counter_value(c, "memory_accesses"), reads + writes + bypasses, "{name}: fates of the accesses of {}", kernel.name);
         let read_packets = requests(&[MemOp::Read]);
         let all = requests(&[MemOp::Read, MemOp::Write, MemOp::Atomic, MemOp::Reduction]);
         assert!(requests(&[MemOp::Atomic, MemOp::Reduction]) <= bypasses, "{name}: atomics of {} past the L1", kernel.name);
@@ -235,7 +235,7 @@ fn kernels(name: &str, machine: &Machine, outcome: &Outcome, record: &Record) {
         let words = |wanted| record.ctas.iter().filter(move |w| w.word == wanted && w.kernel == kernel.index).map(|w| w.at);
         assert_eq!(kernel.started, words(CtaEventKind::Started).min(), "{name}: the start of {}", kernel.name);
         assert_eq!(kernel.ended, words(CtaEventKind::Done).max(), "{name}: the end of {}", kernel.name);
-        assert_eq!(value(c, "ctas"), u64::from(kernel.ctas), "{name}: CTAs of {}", kernel.name);
+        assert_eq!(counter_value(c, "ctas"), u64::from(kernel.ctas), "{name}: CTAs of {}", kernel.name);
     }
     assert_eq!(outcome.cycles, outcome.kernels.iter().filter_map(|kernel| kernel.ended).max().unwrap_or(0), "{name}: the run's end");
 }

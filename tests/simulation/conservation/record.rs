@@ -58,12 +58,12 @@ pub(crate) struct CtaEvent {
 
 /// All sent messages, by purpose.
 #[derive(Clone, Debug)]
-pub(crate) struct Record {
+pub(crate) struct RunRecord {
     pub(crate) hops: Vec<Hop>,
     pub(crate) ctas: Vec<CtaEvent>,
 }
 
-impl Record {
+impl RunRecord {
     pub(crate) fn hops(&self, way: HopKind) -> impl Iterator<Item = &Hop> {
         self.hops.iter().filter(move |hop| hop.way == way)
     }
@@ -76,19 +76,19 @@ impl Record {
     ///
     /// # Errors
     /// Fails if a link carries a message of another purpose.
-    pub(crate) fn of(machine: &Machine, names: &[String], log: &MessageLog<Payload>) -> Result<Self, String> {
+    pub(crate) fn from_log(machine: &Machine, names: &[String], log: &MessageLog<Payload>) -> Result<Self, String> {
         let mut record = Self { hops: empty_hops(machine), ctas: Vec::new() };
-        let ends: Vec<(End, End)> = names.iter().map(|name| ends(name)).collect();
+        let ends: Vec<(End, End)> = names.iter().map(|name| link_ends(name)).collect();
         for message in &log.sent {
             let (from, to) = ends[message.link.index()];
-            record.sort_in(machine, (from, to), message.at, message.payload).map_err(|problem| {
+            record.add_message(machine, (from, to), message.at, message.payload).map_err(|problem| {
                 format!("{} ({}) carries {:?} for {}: {problem}", message.link, names[message.link.index()], message.payload, message.at)
             })?;
         }
         Ok(record)
     }
 
-    fn sort_in(&mut self, machine: &Machine, (from, to): (End, End), at: u64, payload: Payload) -> Result<(), &'static str> {
+    fn add_message(&mut self, machine: &Machine, (from, to): (End, End), at: u64, payload: Payload) -> Result<(), &'static str> {
         let per_partition = machine.mem.map.slices_per_partition as u16;
         let slice_of = |partition: u16, slice: u16| if slice / per_partition == partition { Ok(slice) } else { Err("not its slice") };
         let (way, index) = match (from, to, payload) {
@@ -148,7 +148,7 @@ impl Record {
 }
 
 /// Returns the clocks of core, network and LLC.
-pub(crate) fn clocks(machine: &Machine) -> [ClockDomain; 3] {
+pub(crate) fn clock_domains(machine: &Machine) -> [ClockDomain; 3] {
     let clocks = machine.clocks;
     let base = TimeBase::of(&[clocks.core, clocks.noc, clocks.llc, clocks.dram]).unwrap();
     [clocks.core, clocks.noc, clocks.llc].map(|frequency| base.domain(frequency))
@@ -156,8 +156,8 @@ pub(crate) fn clocks(machine: &Machine) -> [ClockDomain; 3] {
 
 /// Returns the clock in which arrivals on a link are counted.
 pub(crate) fn receiver_clock(machine: &Machine, name: &str) -> ClockDomain {
-    let [core, noc, llc] = clocks(machine);
-    match ends(name).1 {
+    let [core, noc, llc] = clock_domains(machine);
+    match link_ends(name).1 {
         End::Sm(_) | End::Grid | End::Peers => core,
         End::Partition(_) => llc,
         End::RequestNet | End::ReplyNet => noc,
@@ -180,7 +180,7 @@ enum End {
     Peers,
 }
 
-fn ends(name: &str) -> (End, End) {
+fn link_ends(name: &str) -> (End, End) {
     let end = |unit: &str| match unit {
         "request network" => End::RequestNet,
         "reply network" => End::ReplyNet,
@@ -196,7 +196,7 @@ fn ends(name: &str) -> (End, End) {
 }
 
 fn empty_hops(machine: &Machine) -> Vec<Hop> {
-    let [core, noc, llc] = clocks(machine);
+    let [core, noc, llc] = clock_domains(machine);
     let wire = machine.noc.link_latency * noc.period;
     let raster = machine.mem.rop_latency * llc.period;
     let (input, output) = (u64::from(machine.noc.input_queue), u64::from(machine.noc.output_queue));

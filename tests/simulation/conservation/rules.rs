@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, HashMap};
 use warpshard::base::{Addr, Cycle, SECTOR_BYTES};
 use warpshard::config::Machine;
 use warpshard::config::machine::Crossbar;
-use warpshard::engine::{Logged, MessageLog};
+use warpshard::engine::{LoggedMessage, MessageLog};
 use warpshard::protocol::{MemOp, MemPacket, Payload, PeerOp, PeerPacket};
 use warpshard::workload::Workload;
 
-use super::record::{CtaEventKind, Hop, HopKind, Record, receiver_clock};
+use super::record::{CtaEventKind, Hop, HopKind, RunRecord, receiver_clock};
 
 pub(crate) type Verdict = Result<(), String>;
 
@@ -32,8 +32,8 @@ pub(crate) struct End {
 /// Checks that every message is delivered once, in order, at its arrival time. Messages still in flight arrive after the cut; at the end of
 /// a completed run only credits and notifications of ended CTAs to the network of clusters are in flight.
 pub(crate) fn check_delivery(machine: &Machine, names: &[String], log: &MessageLog<Payload>, end: End) -> Verdict {
-    let cut = super::record::clocks(machine)[0].tick(Cycle(end.core_cycle));
-    let (sent, delivered) = (by_link(&log.sent, names.len()), by_link(&log.delivered, names.len()));
+    let cut = super::record::clock_domains(machine)[0].tick(Cycle(end.core_cycle));
+    let (sent, delivered) = (messages_by_link(&log.sent, names.len()), messages_by_link(&log.delivered, names.len()));
     for (link, name) in names.iter().enumerate() {
         let clock = receiver_clock(machine, name);
         let (sent, delivered) = (&sent[link], &delivered[link]);
@@ -54,7 +54,7 @@ pub(crate) fn check_delivery(machine: &Machine, names: &[String], log: &MessageL
     Ok(())
 }
 
-fn by_link(messages: &[Logged<Payload>], links: usize) -> Vec<Vec<Logged<Payload>>> {
+fn messages_by_link(messages: &[LoggedMessage<Payload>], links: usize) -> Vec<Vec<LoggedMessage<Payload>>> {
     let mut sorted = vec![Vec::new(); links];
     for message in messages {
         sorted[message.link.index()].push(*message);
@@ -64,7 +64,7 @@ fn by_link(messages: &[Logged<Payload>], links: usize) -> Vec<Vec<Logged<Payload
 
 /// Checks that a packet leaves a network once, unchanged, at its destination, and after its arrival. Packets between the same two ends stay
 /// in order, unless the network has virtual channels or is a mesh. Packets inside a network at the end of an incomplete run are not errors.
-pub(crate) fn check_network_transit(machine: &Machine, record: &Record, completed: bool) -> Verdict {
+pub(crate) fn check_network_transit(machine: &Machine, record: &RunRecord, completed: bool) -> Verdict {
     for hop in record.hops(HopKind::SmToNet).chain(record.hops(HopKind::NetToSlice)) {
         for (at, packet) in &hop.packets {
             let owner = machine.mem.map.slice_of(packet.addr);
@@ -76,7 +76,7 @@ pub(crate) fn check_network_transit(machine: &Machine, record: &Record, complete
     check_transit(record, HopKind::SliceToNet, HopKind::NetToSm, completed, ordered)
 }
 
-fn check_transit(record: &Record, entry: HopKind, exit: HopKind, completed: bool, ordered: bool) -> Verdict {
+fn check_transit(record: &RunRecord, entry: HopKind, exit: HopKind, completed: bool, ordered: bool) -> Verdict {
     let flows = |way: HopKind| {
         let mut flows: HashMap<(u16, u16), Vec<(u64, MemPacket)>> = HashMap::new();
         for hop in record.hops(way) {
@@ -123,7 +123,7 @@ fn sectors(packet: &MemPacket) -> impl Iterator<Item = RequestedSector> {
 
 /// Checks that a slice replies exactly once to each requested sector, after the request, and sends no other replies. `forgotten` allows
 /// writes without a reply at the end: write-backs of an L1, for which no warp waits.
-pub(crate) fn check_replies(record: &Record, allow_pending_writes: bool) -> Verdict {
+pub(crate) fn check_replies(record: &RunRecord, allow_pending_writes: bool) -> Verdict {
     for asked in record.hops(HopKind::NetToSlice) {
         let answered = record.hop(HopKind::SliceToNet, asked.index);
         let slice = asked.index;
@@ -151,7 +151,7 @@ pub(crate) fn check_replies(record: &Record, allow_pending_writes: bool) -> Verd
 
 /// Checks that no sender has more packets outstanding than the queue holds, that no credit precedes its packet, and that in a completed run
 /// credits were returned for all packets except the last incomplete batch. Returns the maximum fill of any queue in percent.
-pub(crate) fn check_credits(record: &Record, completed: bool) -> Result<u64, String> {
+pub(crate) fn check_credits(record: &RunRecord, completed: bool) -> Result<u64, String> {
     record.hops.iter().try_fold(0, |fullest, hop| Ok(fullest.max(credits_of(hop, completed)?)))
 }
 
@@ -194,7 +194,7 @@ fn credits_of(hop: &Hop, completed: bool) -> Result<u64, String> {
 type CtaTimes = [Option<(u64, u16)>; 3];
 
 /// Checks that a CTA is launched, started and done once each, in this order, on one SM; in a completed run this holds for every CTA.
-pub(crate) fn check_ctas(workload: &Workload, record: &Record, completed: bool) -> Verdict {
+pub(crate) fn check_ctas(workload: &Workload, record: &RunRecord, completed: bool) -> Verdict {
     let mut seen: BTreeMap<(u32, u32), CtaTimes> = BTreeMap::new();
     for word in &record.ctas {
         let all = seen.entry((word.kernel.0, word.cta.0)).or_default();

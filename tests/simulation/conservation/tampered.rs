@@ -2,25 +2,25 @@
 
 use warpshard::base::LinkId;
 use warpshard::chip::{RunOptions, RunResult};
-use warpshard::engine::{Logged, MessageLog};
+use warpshard::engine::{LoggedMessage, MessageLog};
 use warpshard::protocol::Payload;
 
-use super::record::{Record, packet_link};
+use super::record::{RunRecord, packet_link};
 use super::rules::{End, check_credits, check_ctas, check_delivery, check_network_transit, check_replies};
-use super::{end_of, observed};
-use crate::common::{Case, built_in, machine};
+use super::{end_of, run_observed};
+use crate::common::{SimulationCase, built_in, machine};
 
-fn sample() -> (Case, RunResult) {
+fn sample_run() -> (SimulationCase, RunResult) {
     let workload = built_in("gather", &[("cta_count", "8"), ("table", "4096"), ("rounds", "2")]);
-    let case = Case { name: "gather on tiny".into(), machine: machine("tiny", &[]), workload, policy: None };
-    let result = observed(&case, RunOptions::default());
+    let case = SimulationCase { name: "gather on tiny".into(), machine: machine("tiny", &[]), workload, policy: None };
+    let result = run_observed(&case, RunOptions::default());
     (case, result)
 }
 
 /// Applies all rules to a log, as the tests of whole runs do.
-fn apply_rules(case: &Case, names: &[String], log: &MessageLog<Payload>, end: End) -> Result<(), String> {
+fn apply_rules(case: &SimulationCase, names: &[String], log: &MessageLog<Payload>, end: End) -> Result<(), String> {
     check_delivery(&case.machine, names, log, end)?;
-    let record = Record::of(&case.machine, names, log)?;
+    let record = RunRecord::from_log(&case.machine, names, log)?;
     check_network_transit(&case.machine, &record, end.completed)?;
     check_replies(&record, false)?;
     check_credits(&record, true)?;
@@ -28,7 +28,7 @@ fn apply_rules(case: &Case, names: &[String], log: &MessageLog<Payload>, end: En
 }
 
 /// Changes the logs at both ends of a link in the same way, so that `delivery` does not fail.
-fn change_both_ends(log: &mut MessageLog<Payload>, link: LinkId, change: impl Fn(&mut Vec<Logged<Payload>>, usize)) {
+fn change_both_ends(log: &mut MessageLog<Payload>, link: LinkId, change: impl Fn(&mut Vec<LoggedMessage<Payload>>, usize)) {
     for side in [&mut log.sent, &mut log.delivered] {
         let at: Vec<usize> = (0..side.len()).filter(|i| side[*i].link == link).collect();
         change(side, at[at.len() / 2]);
@@ -36,7 +36,7 @@ fn change_both_ends(log: &mut MessageLog<Payload>, link: LinkId, change: impl Fn
 }
 
 fn assert_noticed(change: impl Fn(&mut MessageLog<Payload>, &[String]), expected: &str) {
-    let (case, result) = sample();
+    let (case, result) = sample_run();
     let end = end_of(&result);
     apply_rules(&case, &result.link_names, &result.log, end).unwrap();
     let mut log = result.log.clone();
@@ -110,7 +110,7 @@ fn a_packet_lost_in_a_network_is_noticed() {
 
 #[test]
 fn a_packet_changed_in_a_network_is_noticed() {
-    let change = |side: &mut Vec<Logged<Payload>>, at: usize| {
+    let change = |side: &mut Vec<LoggedMessage<Payload>>, at: usize| {
         if let Payload::Mem(packet) = &mut side[at].payload {
             packet.token ^= 1;
         }
@@ -120,7 +120,7 @@ fn a_packet_changed_in_a_network_is_noticed() {
 
 #[test]
 fn a_request_for_a_slice_that_does_not_own_the_address_is_noticed() {
-    let change = |side: &mut Vec<Logged<Payload>>, at: usize| {
+    let change = |side: &mut Vec<LoggedMessage<Payload>>, at: usize| {
         if let Payload::Mem(packet) = &mut side[at].payload {
             packet.addr.0 ^= 256;
         }
@@ -130,21 +130,21 @@ fn a_request_for_a_slice_that_does_not_own_the_address_is_noticed() {
 
 #[test]
 fn a_sector_without_a_reply_is_noticed() {
-    let lose = |case: &Case, result: &RunResult| {
-        let mut record = Record::of(&case.machine, &result.link_names, &result.log).unwrap();
+    let lose = |case: &SimulationCase, result: &RunResult| {
+        let mut record = RunRecord::from_log(&case.machine, &result.link_names, &result.log).unwrap();
         let hop = record.hops.iter_mut().rfind(|hop| hop.way == super::record::HopKind::SliceToNet).unwrap();
         hop.packets.pop();
         record
     };
-    let (case, result) = sample();
+    let (case, result) = sample_run();
     let problem = check_replies(&lose(&case, &result), false).unwrap_err();
     assert!(problem.contains("never answered"), "{problem}");
 }
 
 #[test]
 fn a_reply_without_a_request_is_noticed() {
-    let (case, result) = sample();
-    let record = Record::of(&case.machine, &result.link_names, &result.log).unwrap();
+    let (case, result) = sample_run();
+    let record = RunRecord::from_log(&case.machine, &result.link_names, &result.log).unwrap();
     let tampered = |change: fn(&mut (u64, warpshard::protocol::MemPacket))| {
         let mut record = record.clone();
         change(record.hops.iter_mut().rfind(|hop| hop.way == super::record::HopKind::SliceToNet).unwrap().packets.first_mut().unwrap());
@@ -172,7 +172,7 @@ fn a_credit_lost_doubled_or_too_early_is_noticed() {
         "credits in the end",
     );
     assert_noticed(|log, _| change_both_ends(log, credit(log), |side, at| side.insert(at, side[at])), "credits");
-    let early = |side: &mut Vec<Logged<Payload>>, at: usize| {
+    let early = |side: &mut Vec<LoggedMessage<Payload>>, at: usize| {
         let link = side[at].link;
         side.iter_mut().filter(|m| m.link == link).for_each(|m| m.at = 0);
     };
@@ -181,8 +181,8 @@ fn a_credit_lost_doubled_or_too_early_is_noticed() {
 
 #[test]
 fn a_sender_with_more_packets_than_credits_is_noticed() {
-    let (case, result) = sample();
-    let mut record = Record::of(&case.machine, &result.link_names, &result.log).unwrap();
+    let (case, result) = sample_run();
+    let mut record = RunRecord::from_log(&case.machine, &result.link_names, &result.log).unwrap();
     for hop in &mut record.hops {
         hop.credits.clear();
     }
@@ -192,7 +192,7 @@ fn a_sender_with_more_packets_than_credits_is_noticed() {
 
 #[test]
 fn a_cta_lost_repeated_or_moved_is_noticed() {
-    let on = |word: fn(&Payload) -> bool, side: &[Logged<Payload>]| side.iter().position(|m| word(&m.payload)).unwrap();
+    let on = |word: fn(&Payload) -> bool, side: &[LoggedMessage<Payload>]| side.iter().position(|m| word(&m.payload)).unwrap();
     let started: fn(&Payload) -> bool = |payload| matches!(payload, Payload::CtaStarted(_));
     let launch: fn(&Payload) -> bool = |payload| matches!(payload, Payload::Launch(_));
     let done: fn(&Payload) -> bool = |payload| matches!(payload, Payload::CtaDone(_));

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use warpshard::base::{ClockDomain, Cycle, Frequency, LinkId, Tick, TimeBase, UnitId};
 use warpshard::engine::{
-    Cut, CutEvent, Director, EngineError, EngineFacts, Finished, Latency, Outbox, Plan, PlannedUnit, Settings, StopReason, Unit, retime,
-    run,
+    Cut, CutEvent, Director, EngineError, EngineFacts, EngineResult, Latency, Outbox, Plan, PlannedUnit, Settings, StopReason, Unit,
+    retime, run,
 };
 use warpshard::stats::{CounterInfo, CounterVisitor};
 
@@ -53,7 +53,7 @@ pub(crate) type SeenCut = (u64, Vec<u64>);
 pub(crate) type LoggedToken = (u16, u32, u32);
 
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize, warpshard::state::State)]
-pub(crate) struct Token {
+pub(crate) struct RingToken {
     id: u32,
     hops_left: u32,
 }
@@ -67,7 +67,7 @@ pub(crate) enum NodeEvent {
     LastTakenOut,
 }
 
-static HOPS: CounterInfo = CounterInfo { name: "hops", unit: "tokens", help: "Tokens handled." };
+static HOPS_COUNTER: CounterInfo = CounterInfo { name: "hops", unit: "tokens", help: "Tokens handled." };
 
 #[derive(Clone, Debug, PartialEq, Eq, warpshard::state::State)]
 pub(crate) struct NodeStats {
@@ -89,11 +89,11 @@ pub(crate) struct Snapshot {
 }
 
 #[derive(warpshard::state::State)]
-pub(crate) struct Node {
+pub(crate) struct RingNode {
     id: u16,
     now: Cycle,
-    queue: Vec<(Cycle, Token)>,
-    work: Option<(Cycle, Token)>,
+    queue: Vec<(Cycle, RingToken)>,
+    work: Option<(Cycle, RingToken)>,
     next_link: LinkId,
     work_cycles: u64,
     left: u32,
@@ -107,7 +107,7 @@ pub(crate) struct Node {
     stats: NodeStats,
 }
 
-impl Node {
+impl RingNode {
     fn advance_to(&mut self, at: Cycle) {
         let span = at.0.saturating_sub(self.now.0);
         if self.work.is_some() {
@@ -123,9 +123,9 @@ impl Node {
         self.stats.history = (self.stats.history ^ value).wrapping_mul(0x100_0000_01b3).rotate_left(17) ^ self.now.0;
     }
 
-    fn step(&mut self, out: &mut Outbox<Token, NodeEvent>) {
+    fn step(&mut self, out: &mut Outbox<RingToken, NodeEvent>) {
         if self.start > 0 && self.now.0.is_multiple_of(5) {
-            self.queue.push((self.now, Token { id: self.start, hops_left: self.left }));
+            self.queue.push((self.now, RingToken { id: self.start, hops_left: self.left }));
             self.start -= 1;
         }
         if let Some((done, mut token)) = self.work
@@ -160,16 +160,16 @@ impl Node {
     }
 }
 
-impl Unit for Node {
-    type Payload = Token;
+impl Unit for RingNode {
+    type Payload = RingToken;
     type Event = NodeEvent;
     type Decision = u64;
 
-    fn deliver(&mut self, _: LinkId, at: Cycle, token: &Token) {
+    fn deliver(&mut self, _: LinkId, at: Cycle, token: &RingToken) {
         self.queue.push((at, *token));
     }
 
-    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox<Token, NodeEvent>) {
+    fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox<RingToken, NodeEvent>) {
         while self.now < until {
             if skip && self.next_event() > self.now {
                 self.advance_to(self.next_event().min(until));
@@ -193,7 +193,7 @@ impl Unit for Node {
 
     fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
         visitor.component("node", u32::from(self.id));
-        visitor.counter(&HOPS, self.stats.hops);
+        visitor.counter(&HOPS_COUNTER, self.stats.hops);
     }
 
     fn apply(&mut self, at: Cycle, decision: &u64) {
@@ -220,12 +220,12 @@ pub(crate) struct RingDirector {
 }
 
 impl RingDirector {
-    pub(crate) fn seen(&self) -> Vec<SeenCut> {
+    pub(crate) fn seen_cuts(&self) -> Vec<SeenCut> {
         self.cuts.lock().unwrap().clone()
     }
 }
 
-impl Director<Node> for RingDirector {
+impl Director<RingNode> for RingDirector {
     fn next_cut(&self, now: Cycle) -> Option<Cycle> {
         self.interval.map(|interval| Cycle((now.0 / interval + 1) * interval))
     }
@@ -266,12 +266,12 @@ impl Ring {
         retime(&self.plan()).unwrap().lookahead
     }
 
-    fn plan(&self) -> Plan<Node> {
+    fn plan(&self) -> Plan<RingNode> {
         let base = TimeBase::of(&[Frequency::mhz(1400), Frequency::mhz(1000)]).unwrap();
         let clocks: [ClockDomain; 2] = [base.domain(Frequency::mhz(1400)), base.domain(Frequency::mhz(1000))];
         let mut plan = Plan::new(clocks[0]);
         for id in 0..self.nodes {
-            let unit = Node {
+            let unit = RingNode {
                 id,
                 now: Cycle(0),
                 queue: Vec::new(),
@@ -305,7 +305,7 @@ impl Ring {
         plan
     }
 
-    fn execute(&self, settings: &Settings) -> Result<(Finished<Node, RingDirector>, Vec<SeenCut>), EngineError> {
+    fn execute(&self, settings: &Settings) -> Result<(EngineResult<RingNode, RingDirector>, Vec<SeenCut>), EngineError> {
         let director = RingDirector {
             interval: self.interval,
             react: self.react,
@@ -332,24 +332,24 @@ impl Ring {
     }
 
     /// Returns the engine's statistics of a run.
-    pub(crate) fn host(&self, settings: &Settings) -> EngineFacts {
+    pub(crate) fn engine_facts(&self, settings: &Settings) -> EngineFacts {
         self.execute(settings).unwrap().0.host
     }
 
     /// Returns the number of epochs of a run.
     pub(crate) fn epochs(&self, settings: &Settings) -> u64 {
-        self.host(settings).epochs
+        self.engine_facts(settings).epochs
     }
 
     /// Returns the number of changes of the active workers.
     pub(crate) fn worker_changes(&self, settings: &Settings) -> u64 {
-        self.host(settings).worker_changes
+        self.engine_facts(settings).worker_changes
     }
 
     /// Returns the sent and the delivered messages as (link, low half of the arrival, token), sorted.
-    pub(crate) fn log(&self, settings: &Settings) -> (Vec<LoggedToken>, Vec<LoggedToken>) {
+    pub(crate) fn message_log(&self, settings: &Settings) -> (Vec<LoggedToken>, Vec<LoggedToken>) {
         let (finished, _) = self.execute(settings).unwrap();
-        let sorted = |log: &[warpshard::engine::Logged<Token>]| {
+        let sorted = |log: &[warpshard::engine::LoggedMessage<RingToken>]| {
             let mut log: Vec<_> = log.iter().map(|m| (m.link.0, m.at as u32, m.payload.id)).collect();
             log.sort_unstable();
             log

@@ -3,11 +3,11 @@
 use warpshard::chip::{RunOptions, RunResult, simulate};
 use warpshard::report::{RunFacts, csv, json};
 
-use crate::common::Case;
+use crate::common::SimulationCase;
 
 /// Simulated files of a run.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Files {
+pub(crate) struct ResultFiles {
     pub(crate) stats: String,
     pub(crate) intervals: String,
     pub(crate) timeline: String,
@@ -15,12 +15,12 @@ pub(crate) struct Files {
     pub(crate) counted_until: u64,
 }
 
-pub(crate) fn run(case: &Case, options: RunOptions) -> Files {
+pub(crate) fn run(case: &SimulationCase, options: RunOptions) -> ResultFiles {
     files(case, &simulate(&case.machine, &case.workload, options).unwrap_or_else(|error| panic!("{}: {error}", case.name)))
 }
 
 /// Runs on two threads and requests a stop after some host time.
-pub(crate) fn run_stopped(case: &Case, after: std::time::Duration) -> Files {
+pub(crate) fn run_stopped(case: &SimulationCase, after: std::time::Duration) -> ResultFiles {
     let options = RunOptions { threads: 2, ..RunOptions::default() };
     let stop = options.stop.clone();
     let result = std::thread::scope(|scope| {
@@ -33,9 +33,9 @@ pub(crate) fn run_stopped(case: &Case, after: std::time::Duration) -> Files {
     files(case, &result.unwrap_or_else(|error| panic!("{}: {error}", case.name)))
 }
 
-pub(crate) fn files(case: &Case, result: &RunResult) -> Files {
+pub(crate) fn files(case: &SimulationCase, result: &RunResult) -> ResultFiles {
     let facts = RunFacts::of(&case.machine, &case.workload.name, 1);
-    Files {
+    ResultFiles {
         stats: json::stats(&facts, &result.outcome),
         intervals: csv::intervals(&result.outcome.intervals),
         timeline: csv::timeline(&result.outcome.timeline),

@@ -8,42 +8,47 @@ use warpshard::protocol::{MemOp, MemPacket, Payload};
 use warpshard::stats::{EndedBy, Outcome};
 use warpshard::workload::Workload;
 
-use super::files::{Files, run};
+use super::files::{ResultFiles, run};
 use super::in_rotation;
-use crate::common::{Case, built_in, machine};
+use crate::common::{SimulationCase, built_in, machine};
 
 fn load(names: &[&str], end: CpuEnd) -> CpuLoad {
     let applications = names.iter().map(|name| CpuApplication::named(name).unwrap()).collect();
     CpuLoad { applications, warm: 1500, measure: 4000, gpu_waits: true, end, seed: 1 }
 }
 
-fn gather() -> Arc<Workload> {
+fn gather_workload() -> Arc<Workload> {
     built_in("gather", &[("cta_count", "24"), ("table", "262144"), ("rounds", "2")])
 }
 
-pub(crate) fn small_chip() -> Case {
+pub(crate) fn small_chip() -> SimulationCase {
     let overrides = [("gpu.dispatch.launch_latency", "200")];
-    Case { name: "gather with three profiles".into(), machine: machine("hetero-small", &overrides), workload: gather(), policy: None }
+    SimulationCase {
+        name: "gather with three profiles".into(),
+        machine: machine("hetero-small", &overrides),
+        workload: gather_workload(),
+        policy: None,
+    }
 }
 
 /// Returns the small case with GDDR5 behind command-level controllers, with refresh.
-pub(crate) fn small_chip_gddr5() -> Case {
+pub(crate) fn small_chip_gddr5() -> SimulationCase {
     let overrides = [("gpu.dispatch.launch_latency", "200"), ("mem.dram.controller", "standard")];
-    Case { name: "gather with three profiles on GDDR5".into(), machine: machine("hetero-small", &overrides), ..small_chip() }
+    SimulationCase { name: "gather with three profiles on GDDR5".into(), machine: machine("hetero-small", &overrides), ..small_chip() }
 }
 
-const PROFILES: [&str; 3] = ["mcf", "lbm", "gcc"];
+const CPU_PROFILES: [&str; 3] = ["mcf", "lbm", "gcc"];
 
-pub(crate) fn options(end: CpuEnd) -> RunOptions {
-    RunOptions { interval: Some(1024), cpu: Some(load(&PROFILES, end)), ..RunOptions::default() }
+pub(crate) fn cpu_options(end: CpuEnd) -> RunOptions {
+    RunOptions { interval: Some(1024), cpu: Some(load(&CPU_PROFILES, end)), ..RunOptions::default() }
 }
 
-fn assert_same_files(base: &Files, other: &Files, what: &str) {
+fn assert_same_files(base: &ResultFiles, other: &ResultFiles, what: &str) {
     assert_eq!(other.stats, base.stats, "stats.json with {what}");
     assert_eq!(other.intervals, base.intervals, "intervals.csv with {what}");
 }
 
-fn sum(outcome: &Outcome, kind: &str, name: &str) -> u64 {
+fn counter_sum(outcome: &Outcome, kind: &str, name: &str) -> u64 {
     let of_kind = outcome.components.iter().filter(|component| component.kind == kind);
     of_kind.flat_map(|component| &component.counters).filter(|counted| counted.info.name == name).map(|counted| counted.value).sum()
 }
@@ -52,15 +57,15 @@ fn sum(outcome: &Outcome, kind: &str, name: &str) -> u64 {
 fn the_way_of_running_changes_nothing() {
     let cases = [(small_chip(), CpuEnd::Both), (small_chip(), CpuEnd::Cpu), (small_chip_gddr5(), CpuEnd::Cpu)];
     for (number, (case, end)) in cases.into_iter().enumerate() {
-        let base = run(&case, options(end));
+        let base = run(&case, cpu_options(end));
         for &threads in in_rotation(&[2, 3, 5], number) {
-            assert_same_files(&base, &run(&case, RunOptions { threads, ..options(end) }), &format!("{end:?}, {threads} threads"));
+            assert_same_files(&base, &run(&case, RunOptions { threads, ..cpu_options(end) }), &format!("{end:?}, {threads} threads"));
         }
-        let changing = RunOptions { threads: 5, scaling: Scaling::Random(3), ..options(end) };
+        let changing = RunOptions { threads: 5, scaling: Scaling::Random(3), ..cpu_options(end) };
         assert_same_files(&base, &run(&case, changing), &format!("{end:?}, a changing number of threads"));
-        assert_same_files(&base, &run(&case, RunOptions { epoch: Some(1), threads: 2, ..options(end) }), "epochs of one cycle");
-        assert_same_files(&base, &run(&case, RunOptions { skip: false, ..options(end) }), "every cycle stepped");
-        let unseen = run(&case, RunOptions { interval: None, ..options(end) });
+        assert_same_files(&base, &run(&case, RunOptions { epoch: Some(1), threads: 2, ..cpu_options(end) }), "epochs of one cycle");
+        assert_same_files(&base, &run(&case, RunOptions { skip: false, ..cpu_options(end) }), "every cycle stepped");
+        let unseen = run(&case, RunOptions { interval: None, ..cpu_options(end) });
         assert_eq!(unseen.stats, base.stats, "without intervals");
     }
 }
@@ -72,12 +77,12 @@ fn controllers_of_the_memory_side_decide_the_same_for_every_way_of_running() {
     for (number, policy) in [("cm_cpu", congestion), ("cm_bal", congestion), ("dyncta", "period = 256")].into_iter().enumerate() {
         // DYNCTA is the baseline that limits CTAs; in this case the SMs also throttle loads with CCWS.
         let machine = if policy.0 == "dyncta" { machine("hetero-small", &throttled) } else { small_chip().machine };
-        let case = Case { policy: Some(policy), machine, ..small_chip() };
+        let case = SimulationCase { policy: Some(policy), machine, ..small_chip() };
         let with = |options| RunOptions { controllers: case.controllers(), ..options };
-        let base = run(&case, with(options(CpuEnd::Both)));
+        let base = run(&case, with(cpu_options(CpuEnd::Both)));
         assert!(base.timeline.contains("warp_limit"), "{}: nothing was decided", policy.0);
         for &(threads, epoch, skip) in in_rotation(&[(2, None, true), (3, Some(7), true), (2, None, false)], number) {
-            let other = run(&case, with(RunOptions { threads, epoch, skip, ..options(CpuEnd::Both) }));
+            let other = run(&case, with(RunOptions { threads, epoch, skip, ..cpu_options(CpuEnd::Both) }));
             assert_same_files(&base, &other, &format!("{}, {threads} threads", policy.0));
             assert_eq!(other.timeline, base.timeline, "timeline.csv of {}", policy.0);
         }
@@ -87,9 +92,9 @@ fn controllers_of_the_memory_side_decide_the_same_for_every_way_of_running() {
 #[test]
 fn a_cycle_limit_gives_the_same_for_every_way_of_running() {
     let case = small_chip();
-    let whole = run(&case, options(CpuEnd::Both));
+    let whole = run(&case, cpu_options(CpuEnd::Both));
     for limit in [1, 777, whole.cycles / 2, whole.counted_until - 1] {
-        let limited = |threads, skip| run(&case, RunOptions { max_cycles: Some(limit), threads, skip, ..options(CpuEnd::Both) });
+        let limited = |threads, skip| run(&case, RunOptions { max_cycles: Some(limit), threads, skip, ..cpu_options(CpuEnd::Both) });
         let base = limited(1, true);
         assert_eq!(base.counted_until, limit);
         assert_same_files(&base, &limited(3, false), &format!("a limit of {limit}"));
@@ -99,7 +104,7 @@ fn a_cycle_limit_gives_the_same_for_every_way_of_running() {
 #[test]
 fn a_run_ends_when_the_slowest_core_has_reached_its_count() {
     let case = small_chip();
-    let result = simulate(&case.machine, &case.workload, options(CpuEnd::Cpu)).unwrap();
+    let result = simulate(&case.machine, &case.workload, cpu_options(CpuEnd::Cpu)).unwrap();
     let outcome = result.outcome;
     assert_eq!(outcome.ended_by, EndedBy::Completed);
     for core in outcome.components.iter().filter(|component| component.kind == "cpu") {
@@ -109,37 +114,37 @@ fn a_run_ends_when_the_slowest_core_has_reached_its_count() {
         assert!(get("instructions") >= get("measured_instructions") + get("warm_instructions"));
     }
     let cycles = (outcome.counted_until * 2000).div_ceil(1400);
-    assert_eq!(sum(&outcome, "cpu", "cycles"), 3 * cycles, "all cores count up to the same cut");
+    assert_eq!(counter_sum(&outcome, "cpu", "cycles"), 3 * cycles, "all cores count up to the same cut");
 }
 
 #[test]
 fn kernels_wait_until_the_slowest_core_is_warm() {
     let case = small_chip();
-    let outcome = simulate(&case.machine, &case.workload, options(CpuEnd::Both)).unwrap().outcome;
+    let outcome = simulate(&case.machine, &case.workload, cpu_options(CpuEnd::Both)).unwrap().outcome;
     let warm = |component: &&warpshard::stats::ComponentStats| component.kind == "cpu";
     let slowest =
         outcome.components.iter().filter(warm).map(|core| core.counters.iter().find(|c| c.info.name == "warm_cycles").unwrap().value);
     let slowest = slowest.max().unwrap() * 1400 / 2000;
     let launched = outcome.kernels[0].launched.unwrap();
     assert!(launched >= slowest && launched < slowest + 200, "launched at {launched}, warm at {slowest}");
-    let mut eager = options(CpuEnd::Both);
+    let mut eager = cpu_options(CpuEnd::Both);
     eager.cpu.as_mut().unwrap().gpu_waits = false;
     assert_eq!(simulate(&case.machine, &case.workload, eager).unwrap().outcome.kernels[0].launched, Some(0));
 }
 
 #[test]
 fn every_read_of_a_core_has_one_reply_from_the_owning_partition() {
-    let case = Case {
+    let case = SimulationCase {
         machine: machine(
             "hetero-small",
             &[("mem.map.cpu_partitions", "1"), ("noc.mesh.cpu_vcs", "1"), ("noc.mesh.cpu_channel_bytes", "8 B")],
         ),
         ..small_chip()
     };
-    let result = simulate(&case.machine, &case.workload, RunOptions { log: true, threads: 2, ..options(CpuEnd::Both) }).unwrap();
+    let result = simulate(&case.machine, &case.workload, RunOptions { log: true, threads: 2, ..cpu_options(CpuEnd::Both) }).unwrap();
     let name = |link: warpshard::base::LinkId| result.link_names[link.index()].as_str();
     let packets = |wanted: &str| -> Vec<(&str, MemPacket)> {
-        let packet = |logged: &warpshard::engine::Logged<Payload>| match logged.payload {
+        let packet = |logged: &warpshard::engine::LoggedMessage<Payload>| match logged.payload {
             Payload::Mem(packet) => Some((name(logged.link), packet)),
             _ => None,
         };
@@ -170,7 +175,7 @@ fn stalls_are_bounded_by_the_cycles_of_all_partitions() {
     let outcome = simulate(
         &case.machine,
         &case.workload,
-        RunOptions { cpu: Some(load(&["mcf", "lbm", "mcf"], CpuEnd::Both)), ..options(CpuEnd::Both) },
+        RunOptions { cpu: Some(load(&["mcf", "lbm", "mcf"], CpuEnd::Both)), ..cpu_options(CpuEnd::Both) },
     )
     .unwrap()
     .outcome;
@@ -182,18 +187,18 @@ fn stalls_are_bounded_by_the_cycles_of_all_partitions() {
     }
     assert_eq!(
         outcome.intervals.iter().flat_map(|row| row.counters).filter(|(_, c)| c.info.name == "stall_mc").map(|(_, c)| c.value).sum::<u64>(),
-        sum(&outcome, "stall", "stall_mc")
+        counter_sum(&outcome, "stall", "stall_mc")
     );
 }
 
 #[test]
 fn the_whole_chip_runs_fourteen_profiles_and_a_kernel() {
     let names = ["mcf", "lbm", "milc", "Gems", "soplex", "gcc", "astar", "namd", "povray", "tpcw", "sjbb", "swim", "art", "ocean"];
-    let case = Case { machine: machine("hetero", &[]), ..small_chip() };
+    let case = SimulationCase { machine: machine("hetero", &[]), ..small_chip() };
     let options = |threads| RunOptions {
         cpu: Some(CpuLoad { warm: 300, measure: 700, ..load(&names, CpuEnd::Cpu) }),
         threads,
-        ..options(CpuEnd::Cpu)
+        ..cpu_options(CpuEnd::Cpu)
     };
     let base = run(&case, options(1));
     assert_same_files(&base, &run(&case, options(3)), "three threads");
@@ -202,7 +207,7 @@ fn the_whole_chip_runs_fourteen_profiles_and_a_kernel() {
 #[test]
 fn tiles_with_two_and_six_sms_run_a_kernel_and_fourteen_cores() {
     for (name, sms) in [("hetero-2", 14), ("hetero-6", 42)] {
-        let case = Case { machine: machine(name, &[("gpu.dispatch.launch_latency", "200")]), ..small_chip() };
+        let case = SimulationCase { machine: machine(name, &[("gpu.dispatch.launch_latency", "200")]), ..small_chip() };
         assert_eq!(case.machine.gpu.sms, sms);
         let options = |threads| RunOptions {
             cpu: Some(CpuLoad {
@@ -212,7 +217,7 @@ fn tiles_with_two_and_six_sms_run_a_kernel_and_fourteen_cores() {
                 ..load(&[], CpuEnd::Both)
             }),
             threads,
-            ..options(CpuEnd::Both)
+            ..cpu_options(CpuEnd::Both)
         };
         let base = run(&case, options(1));
         assert_same_files(&base, &run(&case, options(3)), &format!("three threads on {name}"));

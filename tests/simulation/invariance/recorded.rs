@@ -2,14 +2,14 @@
 //! recorded bulk copies, barriers and products match the counters.
 
 use warpshard::chip::{RunOptions, RunResult, simulate};
-use warpshard::stats::activity::{AsyncEventKind, Recording, WarpActivity, WarpReason};
+use warpshard::stats::activity::{AsyncEventKind, RecordingSelection, WarpActivity, WarpReason};
 
 use super::files::files;
-use crate::common::{Case, TILES, machine, program};
+use crate::common::{SimulationCase, WARP_GROUP_TILES, machine, program};
 
-fn recorded(case: &Case, threads: usize, epoch: Option<u64>) -> RunResult {
+fn run_recorded(case: &SimulationCase, threads: usize, epoch: Option<u64>) -> RunResult {
     let sms = 0..case.machine.gpu.sms as u16;
-    let recording = Some(Recording { sms: sms.collect(), partitions: vec![0], from: 0, most: usize::MAX });
+    let recording = Some(RecordingSelection { sms: sms.collect(), partitions: vec![0], from: 0, most: usize::MAX });
     simulate(&case.machine, &case.workload, RunOptions { threads, epoch, recording, ..RunOptions::default() }).unwrap()
 }
 
@@ -17,13 +17,13 @@ fn recorded(case: &Case, threads: usize, epoch: Option<u64>) -> RunResult {
 fn recorded_copies_phases_and_products_match_the_counters() {
     for path in ["programs/tensor/wgmma_gemm.toml", "programs/tensor/wgmma_gemm_pairs.toml", "programs/tensor/wgmma_attention.toml"] {
         // Only the recording enables the states of warps here.
-        let settings: Vec<_> = TILES.iter().copied().filter(|(key, _)| *key != "gpu.sm.warp_states").collect();
-        let case = Case { name: path.into(), machine: machine("tiny", &settings), workload: program(path), policy: None };
+        let settings: Vec<_> = WARP_GROUP_TILES.iter().copied().filter(|(key, _)| *key != "gpu.sm.warp_states").collect();
+        let case = SimulationCase { name: path.into(), machine: machine("tiny", &settings), workload: program(path), policy: None };
         let base = simulate(&case.machine, &case.workload, RunOptions::default()).unwrap();
-        let one = recorded(&case, 1, None);
+        let one = run_recorded(&case, 1, None);
         assert_eq!(files(&case, &one).stats, files(&case, &base).stats, "{path}: stats.json with a recording");
         for (threads, epoch) in [(3, None), (2, Some(7))] {
-            assert_eq!(recorded(&case, threads, epoch).activity, one.activity, "{path}: {threads} threads, epochs of {epoch:?}");
+            assert_eq!(run_recorded(&case, threads, epoch).activity, one.activity, "{path}: {threads} threads, epochs of {epoch:?}");
         }
 
         let (mut begun, mut ended, mut waits, mut phases, mut multiplied) = (0, 0, 0, 0, 0);

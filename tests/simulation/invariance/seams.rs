@@ -8,18 +8,18 @@ use warpshard::config::{Machine, Override};
 
 use super::checkpoints::stopped_and_resumed;
 use super::files::run;
-use super::{assert_same_files, in_rotation, interval};
-use crate::common::{Case, built_in};
+use super::{assert_same_files, in_rotation, with_interval};
+use crate::common::{SimulationCase, built_in};
 
 #[path = "../../embedding/src/policies.rs"]
 mod policies;
 #[path = "../../embedding/src/workload.rs"]
 mod workload;
 
-type Settings = &'static [(&'static str, &'static str)];
+type MachineOverrides = &'static [(&'static str, &'static str)];
 
 /// Overrides that give the test machine a mesh of two rows.
-const MESH: Settings = &[
+const MESH_OVERRIDES: MachineOverrides = &[
     ("noc.topology", "mesh"),
     ("noc.mesh.columns", "4"),
     ("noc.mesh.rows", "2"),
@@ -28,8 +28,8 @@ const MESH: Settings = &[
     ("noc.mesh.channel_bytes", "20 B"),
     ("noc.mesh.placement", r#"["gpu0", "mem0", "gpu1", "mem1", "gpu2", "-", "gpu3", "-"]"#),
 ];
-const SMALL_L1: Settings = &[("gpu.sm.l1.unified.adaptive", "false")];
-const COMMANDS: Settings = &[
+const FIXED_L1_SIZE: MachineOverrides = &[("gpu.sm.l1.unified.adaptive", "false")];
+const STANDARD_CONTROLLER: MachineOverrides = &[
     ("mem.dram.controller", "standard"),
     ("mem.dram.timing.tREFI", "1500"),
     ("mem.dram.timing.tRFC", "100"),
@@ -37,29 +37,29 @@ const COMMANDS: Settings = &[
 ];
 
 /// Settings that the default shares with a policy, and the settings that select the policy.
-const POLICIES: &[(Settings, Settings)] = &[
-    (SMALL_L1, &[("gpu.sm.l1.cache.replacement", "ship")]),
+const POLICIES: &[(MachineOverrides, MachineOverrides)] = &[
+    (FIXED_L1_SIZE, &[("gpu.sm.l1.cache.replacement", "ship")]),
     (&[], &[("mem.llc.replacement", "ship")]),
     (&[], &[("mem.llc.replacement", "ta-drrip")]),
     (&[], &[("mem.dram.scheduler", "par-bs")]),
-    (COMMANDS, &[("mem.dram.scheduler", "par-bs")]),
-    (COMMANDS, &[("mem.dram.page", "predicted")]),
-    (COMMANDS, &[("mem.dram.refresh_when", "elastic")]),
-    (COMMANDS, &[("mem.dram.page", "own")]),
-    (COMMANDS, &[("mem.dram.refresh_when", "own")]),
+    (STANDARD_CONTROLLER, &[("mem.dram.scheduler", "par-bs")]),
+    (STANDARD_CONTROLLER, &[("mem.dram.page", "predicted")]),
+    (STANDARD_CONTROLLER, &[("mem.dram.refresh_when", "elastic")]),
+    (STANDARD_CONTROLLER, &[("mem.dram.page", "own")]),
+    (STANDARD_CONTROLLER, &[("mem.dram.refresh_when", "own")]),
     (&[], &[("gpu.sm.l1.prefetch", "ghb"), ("gpu.sm.l1.prefetch_degree", "2")]),
     (&[], &[("mem.llc.prefetch", "ghb"), ("mem.llc.prefetch_degree", "2")]),
     (&[], &[("mem.llc.prefetch", "next-line")]),
     (&[], &[("noc.arbiter", "age")]),
-    (MESH, &[("noc.topology", "torus")]),
+    (MESH_OVERRIDES, &[("noc.topology", "torus")]),
     (&[("gpu.sm.l1.cache.allocate", "on-fill"), ("gpu.sm.l1.cache.write_miss", "no-allocate")], &[("gpu.sm.l1.cache.replacement", "own")]),
     (&[], &[("mem.llc.replacement", "own")]),
     (&[], &[("mem.dram.scheduler", "own")]),
-    (COMMANDS, &[("mem.dram.scheduler", "own")]),
+    (STANDARD_CONTROLLER, &[("mem.dram.scheduler", "own")]),
     (&[], &[("gpu.sm.l1.prefetch", "own"), ("gpu.sm.l1.prefetch_degree", "4")]),
     (&[], &[("mem.llc.prefetch", "own"), ("mem.llc.prefetch_degree", "2")]),
     (&[], &[("noc.arbiter", "own")]),
-    (MESH, &[("noc.topology", "own")]),
+    (MESH_OVERRIDES, &[("noc.topology", "own")]),
     (&[], &[("gpu.sm.order", "own")]),
     (&[], &[("gpu.dispatch.cta_order", "pairs")]),
     (&[], &[("gpu.dispatch.cta_order", "own")]),
@@ -68,43 +68,44 @@ const POLICIES: &[(Settings, Settings)] = &[
 
 fn machine(settings: &[&[(&str, &str)]]) -> Machine {
     let overrides: Vec<Override> = settings.concat().iter().map(|(key, value)| Override::new(*key, *value)).collect();
-    let catalogue = warpshard::catalogue().with_policies(policies::own());
+    let catalogue = warpshard::catalogue().with_policies(policies::own_policies());
     catalogue.machine("tiny", &overrides).unwrap_or_else(|error| panic!("{error}")).machine
 }
 
-fn cases(with: Settings, policy: Settings) -> [Case; 2] {
+fn policy_cases(with: MachineOverrides, policy: MachineOverrides) -> [SimulationCase; 2] {
     let name = format!("{policy:?}");
     let machine = machine(&[with, policy]);
     let gather = built_in("gather", &[("cta_count", "8"), ("table", "8192"), ("rounds", "2")]);
-    let gathered = Case { name: format!("gather, {name}"), machine: machine.clone(), workload: gather, policy: None };
-    [gathered, Case { name: format!("walk, {name}"), machine, workload: workload::walk(), policy: None }]
+    let gathered = SimulationCase { name: format!("gather, {name}"), machine: machine.clone(), workload: gather, policy: None };
+    [gathered, SimulationCase { name: format!("walk, {name}"), machine, workload: workload::walk_workload(), policy: None }]
 }
 
 #[test]
 fn non_default_policies_change_results_and_ways_of_running_do_not() {
     for (seed, (with, policy)) in (400..).zip(POLICIES) {
-        let differs = cases(with, policy).iter().any(|case| {
-            let default = Case { machine: machine(&[with]), workload: Arc::clone(&case.workload), name: case.name.clone(), policy: None };
-            run(&default, interval(&default)).stats != run(case, interval(case)).stats
+        let differs = policy_cases(with, policy).iter().any(|case| {
+            let default =
+                SimulationCase { machine: machine(&[with]), workload: Arc::clone(&case.workload), name: case.name.clone(), policy: None };
+            run(&default, with_interval(&default)).stats != run(case, with_interval(case)).stats
         });
         assert!(differs, "{policy:?} has no effect");
         // The seed selects one of the two workloads.
         let fresh = || {
-            let [gather, walk] = cases(with, policy);
+            let [gather, walk] = policy_cases(with, policy);
             if seed % 2 == 0 { walk } else { gather }
         };
         let case = fresh();
-        let base = run(&case, interval(&case));
+        let base = run(&case, with_interval(&case));
         for &(threads, epoch) in in_rotation(&[(2, Some(1)), (5, Some(7))], seed as usize / 2) {
             assert_same_files(
                 &case,
                 &base,
-                RunOptions { threads, epoch, ..interval(&case) },
+                RunOptions { threads, epoch, ..with_interval(&case) },
                 &format!("{threads} threads and epochs of {epoch:?}"),
             );
         }
-        assert_same_files(&case, &base, RunOptions { skip: false, ..interval(&case) }, "every cycle stepped");
-        stopped_and_resumed(&fresh, &interval, seed);
+        assert_same_files(&case, &base, RunOptions { skip: false, ..with_interval(&case) }, "every cycle stepped");
+        stopped_and_resumed(&fresh, &with_interval, seed);
     }
 }
 
@@ -113,7 +114,7 @@ fn a_machine_with_own_policies_is_refused_if_the_program_defines_none() {
     for (with, policy) in POLICIES.iter().filter(|(_, policy)| policy.iter().any(|(_, word)| *word == "own")) {
         let overrides: Vec<Override> = [*with, *policy].concat().iter().map(|(key, value)| Override::new(*key, *value)).collect();
         let machine = warpshard::catalogue().machine("tiny", &overrides).unwrap_or_else(|error| panic!("{error}")).machine;
-        let error = simulate(&machine, &workload::walk(), RunOptions::default()).unwrap_err().to_string();
+        let error = simulate(&machine, &workload::walk_workload(), RunOptions::default()).unwrap_err().to_string();
         assert!(error.contains(&format!("`{}` is \"own\"", policy[0].0)) && error.contains("Catalogue::with_policies"), "{error}");
     }
 }

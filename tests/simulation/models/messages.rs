@@ -4,7 +4,7 @@ use warpshard::base::CtaIndex;
 use warpshard::model::Model;
 use warpshard::workload::WarpStream;
 
-use super::{set, with_body};
+use super::{model_with_body, parameter_texts};
 
 /// A valid model; each test of a message changes one part of it.
 pub(crate) const VALID_MODEL: &str = r#"name = "bad"
@@ -29,7 +29,7 @@ fn load_error(replaced: &[(&str, &str)], overrides: &[(&str, i64)]) -> String {
         assert!(text.contains(old), "{old}");
         text = text.replacen(old, new, 1);
     }
-    Model::from_text("bad.toml", &text, 1, &set(overrides)).unwrap_err().to_string()
+    Model::from_text("bad.toml", &text, 1, &parameter_texts(overrides)).unwrap_err().to_string()
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn a_shared_array_may_not_have_the_name_of_a_buffer() {
 #[test]
 fn an_error_in_a_cta_not_generated_at_load_is_reported_by_the_source() {
     let body = r#"{ op = "load", dst = "x", buffer = "a", index = "lane / (cta - 2)", when = "cta == 2" }"#;
-    let model = with_body(body);
+    let model = model_with_body(body);
     let source = &model.kernels[0].kernel.source;
     assert!(!source.cta(CtaIndex(1)).warps[0].is_empty());
     assert_eq!(source.failure(), None);

@@ -10,7 +10,7 @@ use warpshard::trace::{ConvertError, TraceOptions, check, load, to_native, to_te
 use super::common::to_native_file;
 
 /// Returns a kernel of a few CTAs. One line of each warp has a suffix of a tracer fork, so that all kinds of blocks occur.
-fn text(ctas: u32) -> String {
+fn kernel_text(ctas: u32) -> String {
     let mut text = format!(
         "-kernel name = k\n-kernel id = 1\n-grid dim = ({ctas},1,1)\n-block dim = (64,1,1)\n-shmem = 0\n-nregs = 16\n\
          -binary version = 70\n-accelsim tracer version = 5\n\n"
@@ -29,18 +29,18 @@ fn text(ctas: u32) -> String {
 }
 
 /// Writes the kernel as a native file.
-fn native(scratch: &Path, ctas: u32, compress: bool) -> PathBuf {
+fn native_file(scratch: &Path, ctas: u32, compress: bool) -> PathBuf {
     let folder = scratch.join("trace");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("kernelslist.g"), "MemcpyHtoD,0x1000,4096\nkernel-1.traceg\nkernel-1.traceg\n").unwrap();
-    std::fs::write(folder.join("kernel-1.traceg"), text(ctas)).unwrap();
+    std::fs::write(folder.join("kernel-1.traceg"), kernel_text(ctas)).unwrap();
     let path = scratch.join("trace.wst");
     to_native_file(&folder, &path, compress);
     path
 }
 
 /// Returns the result of loading, checking and converting a file; either all three refuse it or none.
-fn verdict(path: &Path) -> Result<(), String> {
+fn load_check_convert(path: &Path) -> Result<(), String> {
     let out = path.with_extension("text");
     std::fs::create_dir_all(&out).unwrap();
     let text = match to_text(path, &out, &out, false, &mut |_| true) {
@@ -56,21 +56,21 @@ fn verdict(path: &Path) -> Result<(), String> {
     text
 }
 
-fn refused(path: &Path) -> String {
-    verdict(path).expect_err("a refusal").replace(&format!("{}/", path.parent().unwrap().display()), "")
+fn refusal_message(path: &Path) -> String {
+    load_check_convert(path).expect_err("a refusal").replace(&format!("{}/", path.parent().unwrap().display()), "")
 }
 
 #[test]
 fn messages_name_file_block_and_offset() {
     let scratch = tempfile::tempdir().unwrap();
-    let path = native(scratch.path(), 3, false);
+    let path = native_file(scratch.path(), 3, false);
     let whole = std::fs::read(&path).unwrap();
-    verdict(&path).unwrap();
+    load_check_convert(&path).unwrap();
     let with = |at: usize, byte: u8| {
         let mut bytes = whole.clone();
         bytes[at] = byte;
         std::fs::write(&path, bytes).unwrap();
-        refused(&path)
+        refusal_message(&path)
     };
     let at = |mark: &[u8]| whole.windows(4).position(|window| window == mark).unwrap();
     for (mark, name) in [(b"CTAS", "CTAs"), (b"TEXT", "text"), (b"CODE", "instructions"), (b"LINE", "lines")] {
@@ -90,7 +90,7 @@ fn messages_name_file_block_and_offset() {
 #[test]
 fn a_newer_version_is_named() {
     let scratch = tempfile::tempdir().unwrap();
-    let path = native(scratch.path(), 1, true);
+    let path = native_file(scratch.path(), 1, true);
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[8..12].copy_from_slice(&3u32.to_le_bytes());
     let crc = crc32fast::hash(&bytes[..12]);
@@ -98,29 +98,29 @@ fn a_newer_version_is_named() {
     std::fs::write(&path, bytes).unwrap();
     let expected = "error: trace.wst: the file has a version that this program cannot read\n  found: version 3 at byte 8\n  \
                     expected: version 2 or older\n  help: use a newer warpshard, or convert the trace again from its text";
-    assert_eq!(refused(&path), expected);
+    assert_eq!(refusal_message(&path), expected);
 }
 
 #[test]
 fn every_cut_is_refused() {
     let scratch = tempfile::tempdir().unwrap();
-    let path = native(scratch.path(), 2, true);
+    let path = native_file(scratch.path(), 2, true);
     let whole = std::fs::read(&path).unwrap();
     for length in 8..whole.len() {
         std::fs::write(&path, &whole[..length]).unwrap();
-        let message = refused(&path);
+        let message = refusal_message(&path);
         assert!(message.starts_with("error: trace.wst: the file is cut off"), "{length}: {message}");
     }
     // Extra bytes after the end of a native file are also refused.
     std::fs::write(&path, [&whole[..], b"\n"].concat()).unwrap();
-    assert!(refused(&path).starts_with("error: trace.wst: the file is cut off"));
+    assert!(refusal_message(&path).starts_with("error: trace.wst: the file is cut off"));
 }
 
 #[test]
 fn blocks_of_another_position_are_found_by_their_checksums() {
     let scratch = tempfile::tempdir().unwrap();
-    let path = native(scratch.path(), 2, false);
-    let other = native(&scratch.path().join("other"), 2, false);
+    let path = native_file(scratch.path(), 2, false);
+    let other = native_file(&scratch.path().join("other"), 2, false);
     let (mut whole, strange) = (std::fs::read(&path).unwrap(), std::fs::read(&other).unwrap());
     assert_eq!(whole, strange);
     // The block is replaced by a valid block at the same position with another address.
@@ -130,13 +130,13 @@ fn blocks_of_another_position_are_found_by_their_checksums() {
     let crc = crc32fast::hash(&[&whole[at..at + 16], &whole[at + 20..at + 20 + length]].concat());
     whole[at + 16..at + 20].copy_from_slice(&crc.to_le_bytes());
     std::fs::write(&path, whole).unwrap();
-    assert!(refused(&path).contains("found: checksum"), "{}", refused(&path));
+    assert!(refusal_message(&path).contains("found: checksum"), "{}", refusal_message(&path));
 }
 
 #[test]
 fn files_of_other_formats_are_not_read_as_native_traces() {
     let scratch = tempfile::tempdir().unwrap();
-    let path = native(scratch.path(), 1, true);
+    let path = native_file(scratch.path(), 1, true);
     let options = TraceOptions::default();
     let error = to_native(&path, &mut Vec::new(), true, &options, &mut |_| true).unwrap_err().to_string();
     assert!(error.contains("the trace is already native"), "{error}");
@@ -156,7 +156,7 @@ fn kernels_outside_of_the_folder_are_not_written() {
     let folder = scratch.path().join("trace");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("kernelslist.g"), "../kernel-1.traceg\n").unwrap();
-    std::fs::write(scratch.path().join("kernel-1.traceg"), text(1)).unwrap();
+    std::fs::write(scratch.path().join("kernel-1.traceg"), kernel_text(1)).unwrap();
     let path = scratch.path().join("trace.wst");
     to_native_file(&folder, &path, true);
     assert_eq!(load(&path, &TraceOptions::default()).unwrap().kernels.len(), 1);
@@ -170,7 +170,7 @@ fn kernels_outside_of_the_folder_are_not_written() {
 fn broken_text_is_refused_as_check_refuses_it() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("kernel-1.traceg");
-    let whole = text(3);
+    let whole = kernel_text(3);
     for broken in [&whole[..whole.len() / 2], &whole.replace("IMAD 2", "FROBNICATE 2"), &whole.replace("(3,1,1)", "(2,1,1)"), ""] {
         std::fs::write(&path, broken).unwrap();
         let expected = check(&path, &TraceOptions::default()).unwrap_err().to_string();
@@ -192,7 +192,7 @@ fn broken_text_is_refused_as_check_refuses_it() {
 #[test]
 fn a_late_damaged_block_ends_the_run_when_its_ctas_are_requested() {
     let scratch = tempfile::tempdir().unwrap();
-    let path = native(scratch.path(), 40_000, true);
+    let path = native_file(scratch.path(), 40_000, true);
     let mut bytes = std::fs::read(&path).unwrap();
     let blocks: Vec<usize> = bytes.windows(4).enumerate().filter(|(_, window)| window == b"CTAS").map(|(at, _)| at).collect();
     assert!(blocks.len() > 2, "{blocks:?}");
@@ -214,7 +214,7 @@ proptest! {
     #[test]
     fn flipped_bits_are_never_accepted(places in prop::collection::vec((any::<prop::sample::Index>(), 0..8u8), 1..4), compress: bool) {
         let scratch = tempfile::tempdir().unwrap();
-        let path = native(scratch.path(), 3, compress);
+        let path = native_file(scratch.path(), 3, compress);
         let whole = std::fs::read(&path).unwrap();
         let mut bytes = whole.clone();
         for (place, bit) in &places {
@@ -222,6 +222,6 @@ proptest! {
         }
         prop_assume!(bytes != whole);
         std::fs::write(&path, &bytes).unwrap();
-        prop_assert!(verdict(&path).is_err());
+        prop_assert!(load_check_convert(&path).is_err());
     }
 }

@@ -4,11 +4,11 @@ use std::io::Read;
 use std::path::Path;
 
 use warpshard::base::CtaIndex;
-use warpshard::trace::{Converted, TraceOptions, to_native, to_text};
+use warpshard::trace::{Conversion, TraceOptions, to_native, to_text};
 use warpshard::workload::{KernelInfo, StaticInst, Workload};
 
 /// Converts the text trace at `from` to a native file.
-pub(crate) fn to_native_file(from: &Path, to: &Path, compress: bool) -> Converted {
+pub(crate) fn to_native_file(from: &Path, to: &Path, compress: bool) -> Conversion {
     let mut out = Vec::new();
     let done = to_native(from, &mut out, compress, &TraceOptions::default(), &mut |_| true);
     let done = done.unwrap_or_else(|error| panic!("{}: {error}", from.display()));
@@ -18,7 +18,7 @@ pub(crate) fn to_native_file(from: &Path, to: &Path, compress: bool) -> Converte
 }
 
 /// Converts the native file `from` to text, in a folder or, for a single kernel without a list, a file.
-pub(crate) fn to_text_files(from: &Path, to: &Path, compress: bool) -> Converted {
+pub(crate) fn to_text_files(from: &Path, to: &Path, compress: bool) -> Conversion {
     if to.extension().is_none() {
         std::fs::create_dir_all(to).unwrap();
     }
@@ -26,7 +26,7 @@ pub(crate) fn to_text_files(from: &Path, to: &Path, compress: bool) -> Converted
 }
 
 /// Returns the decompressed contents of a file.
-pub(crate) fn decompressed(path: &Path) -> Vec<u8> {
+pub(crate) fn decompress_file(path: &Path) -> Vec<u8> {
     let mut text = Vec::new();
     let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     match path.extension().and_then(|suffix| suffix.to_str()) {
@@ -40,10 +40,10 @@ pub(crate) fn decompressed(path: &Path) -> Vec<u8> {
 }
 
 /// An executed instruction: static instruction, index, mask, form and addresses.
-pub(crate) type Executed = (StaticInst, u32, u32, u8, Vec<u64>);
+pub(crate) type NativeInstruction = (StaticInst, u32, u32, u8, Vec<u64>);
 
 /// Returns everything that an SM sees of a workload: each kernel's resources, and each warp's instructions with their addresses.
-pub(crate) fn executed(workload: &Workload) -> Vec<(KernelInfo, Vec<Vec<Vec<Executed>>>)> {
+pub(crate) fn workload_instructions(workload: &Workload) -> Vec<(KernelInfo, Vec<Vec<Vec<NativeInstruction>>>)> {
     let mut addresses = [0; 32];
     let mut all = Vec::new();
     for kernel in &workload.kernels {
@@ -70,7 +70,7 @@ pub(crate) fn executed(workload: &Workload) -> Vec<(KernelInfo, Vec<Vec<Vec<Exec
 }
 
 /// Asserts that conversion to native and back keeps the simulated contents and the text of a trace.
-pub(crate) fn round_trip(from: &Path, scratch: &Path) -> Converted {
+pub(crate) fn round_trip(from: &Path, scratch: &Path) -> Conversion {
     use warpshard::trace::load;
     let name = from.display();
     let (native, again) = (scratch.join("one.wst"), scratch.join("two.wst"));
@@ -80,14 +80,14 @@ pub(crate) fn round_trip(from: &Path, scratch: &Path) -> Converted {
     let back = to_text_files(&native, &text, false);
     assert_eq!((back.kernels, back.text_bytes, back.warp_instructions), (done.kernels, done.text_bytes, done.warp_instructions), "{name}");
     if single {
-        assert!(decompressed(&text) == decompressed(from), "{name}: text");
+        assert!(decompress_file(&text) == decompress_file(from), "{name}: text");
     } else {
         let list = std::fs::read(from.join("kernelslist.g")).unwrap();
         assert!(std::fs::read(text.join("kernelslist.g")).unwrap() == list, "{name}: the list");
         let list = String::from_utf8(list).unwrap();
         for listed in list.lines().filter(|line| line.starts_with("kernel")) {
             let listed = listed.trim();
-            assert!(decompressed(&text.join(listed.trim_end_matches(".xz"))) == decompressed(&from.join(listed)), "{name}: {listed}");
+            assert!(decompress_file(&text.join(listed.trim_end_matches(".xz"))) == decompress_file(&from.join(listed)), "{name}: {listed}");
         }
         to_native_file(&text, &again, true);
         assert!(std::fs::read(&again).unwrap() == std::fs::read(&native).unwrap(), "{name}: native again");

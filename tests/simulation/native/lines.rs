@@ -8,10 +8,10 @@ use warpshard::program::Program;
 use warpshard::trace::{TraceOptions, load};
 use warpshard::workload::{OpClass, UsedLines, Workload, count_classes, touches};
 
-use super::common::{executed, to_native_file, to_text_files};
+use super::common::{to_native_file, to_text_files, workload_instructions};
 
 /// Returns the program, and its native trace decoded at load time and on demand.
-fn traces(scratch: &Path, file: &str, set: &[(&str, &str)]) -> (Workload, [Workload; 2]) {
+fn native_traces(scratch: &Path, file: &str, set: &[(&str, &str)]) -> (Workload, [Workload; 2]) {
     let set: Vec<(String, String)> = set.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
     let program = Program::load(&Path::new("programs").join(file), Some(70), &set).unwrap();
     let text = scratch.join("text");
@@ -25,7 +25,7 @@ fn traces(scratch: &Path, file: &str, set: &[(&str, &str)]) -> (Workload, [Workl
 #[test]
 fn a_native_file_stores_the_facts_of_its_ctas() {
     let scratch = tempfile::tempdir().unwrap();
-    let (program, traces) = traces(scratch.path(), "rodinia/gaussian.toml", &[("n", "24")]);
+    let (program, traces) = native_traces(scratch.path(), "rodinia/gaussian.toml", &[("n", "24")]);
     for trace in traces {
         let mut before = BTreeSet::new();
         for (of_program, kernel) in program.kernels.iter().zip(&trace.kernels) {
@@ -65,7 +65,7 @@ fn a_file_of_version_1_is_read_without_line_facts() {
     to_native_file(&text, &new, true);
     let read = |path| load(path, &TraceOptions::default()).unwrap();
     let (old, new) = (read(old), read(&new));
-    assert_eq!(executed(&old), executed(&new));
+    assert_eq!(workload_instructions(&old), workload_instructions(&new));
     assert!(new.kernels[0].source.used_lines(9).is_none(), "nothing of one launch can be skipped");
     let facts = |workload: &Workload| {
         let source = &workload.kernels[0].source;

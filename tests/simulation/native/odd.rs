@@ -8,9 +8,9 @@ use proptest::prelude::*;
 
 use warpshard::trace::{TraceOptions, load};
 
-use super::common::{decompressed, executed, round_trip, to_native_file, to_text_files};
+use super::common::{decompress_file, round_trip, to_native_file, to_text_files, workload_instructions};
 
-fn header(version: &str, ctas: u32, lineinfo: u32) -> String {
+fn trace_header(version: &str, ctas: u32, lineinfo: u32) -> String {
     format!(
         "-kernel name = odd\n-kernel id = 7\n-grid dim = ({ctas},1,1)\n-block dim = (64,1,1)\n-shmem = 64\n-nregs = 16\n\
          -binary version = 80\n-cuda stream id = 3\n-shmem base_addr = 0x00007f0000000000\n\
@@ -25,13 +25,13 @@ fn assert_round_trip(text: &[u8]) {
     let path = scratch.path().join("kernel-1.traceg");
     std::fs::write(&path, text).unwrap();
     round_trip(&path, scratch.path());
-    let of = |path: &Path| executed(&load(path, &TraceOptions::default()).unwrap());
+    let of = |path: &Path| workload_instructions(&load(path, &TraceOptions::default()).unwrap());
     assert!(of(&path) == of(&scratch.path().join("one.wst")));
 }
 
 #[test]
 fn comments_blanks_dos_lines_and_forks_suffixes_survive() {
-    let mut text = header("5", 3, 0);
+    let mut text = trace_header("5", 3, 0);
     for cta in 0..3 {
         text += &format!(" \n# a remark\n  #BEGIN_TB  \n\n\n\tthread  block = {cta},0,0\n", cta = cta * 7)
             .replace("thread  block", "thread block");
@@ -52,7 +52,7 @@ fn comments_blanks_dos_lines_and_forks_suffixes_survive() {
 #[test]
 fn old_tracers_coordinates_and_line_numbers_survive() {
     for (version, lineinfo, lead) in [("1.2", 0, "X 0 0 W "), ("2", 1, "X 0 0 W 12 "), ("3", 1, "77 "), ("1", 0, "9 9 9 9 ")] {
-        let mut text = header(version, 4, lineinfo);
+        let mut text = trace_header(version, 4, lineinfo);
         for cta in 0..4 {
             text += &format!("#BEGIN_TB\n\nthread block = {cta},0,0\n\n");
             for warp in 0..2 {
@@ -72,7 +72,7 @@ fn a_list_with_remarks_copies_and_the_same_kernel_twice_survives() {
     let folder = scratch.path().join("trace");
     std::fs::create_dir_all(folder.join("sub")).unwrap();
     let body = "#BEGIN_TB\n\nthread block = 0,0,0\n\nwarp = 0\ninsts = 1\n0000 ffffffff 0 EXIT 0 0 0 \n\n#END_TB\n\n";
-    let kernel = header("5", 1, 0) + body;
+    let kernel = trace_header("5", 1, 0) + body;
     let list = "MemcpyHtoD,0x100,64\n\nkernel-1.traceg\nsome other line\r\nsub/kernel-2.traceg\nkernel-1.traceg\nMemcpyHtoD,0x200,8,file";
     std::fs::write(folder.join("kernelslist.g"), list).unwrap();
     std::fs::write(folder.join("kernel-1.traceg"), &kernel).unwrap();
@@ -82,15 +82,15 @@ fn a_list_with_remarks_copies_and_the_same_kernel_twice_survives() {
     assert_eq!(done.kernels, 2);
     to_text_files(&native, &text, false);
     for file in ["kernelslist.g", "kernel-1.traceg", "sub/kernel-2.traceg"] {
-        assert_eq!(decompressed(&text.join(file)), decompressed(&folder.join(file)), "{file}");
+        assert_eq!(decompress_file(&text.join(file)), decompress_file(&folder.join(file)), "{file}");
     }
     let (one, two) = (load(&folder, &TraceOptions::default()).unwrap(), load(&native, &TraceOptions::default()).unwrap());
     assert_eq!((one.kernels.len(), &one.commands, &one.notes), (3, &two.commands, &two.notes));
-    assert!(executed(&one) == executed(&two));
+    assert!(workload_instructions(&one) == workload_instructions(&two));
 }
 
 /// Generates an instruction line of tracer version 5 in an accepted spelling.
-fn line() -> impl Strategy<Value = String> {
+fn instruction_line() -> impl Strategy<Value = String> {
     let mask =
         prop_oneof![Just(u32::MAX), any::<u32>(), Just(0), (0..32u32).prop_map(|lane| 1 << lane), (1..32u32).prop_map(|n| (1 << n) - 1)];
     let opcode = prop_oneof![
@@ -127,9 +127,9 @@ fn line() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
     #[test]
-    fn random_instructions_masks_and_addresses_survive(warps in vec(vec(line(), 0..12), 1..7), again in any::<bool>()) {
+    fn random_instructions_masks_and_addresses_survive(warps in vec(vec(instruction_line(), 0..12), 1..7), again in any::<bool>()) {
         let ctas = warps.len().div_ceil(2) * if again { 2 } else { 1 };
-        let mut text = header("5", ctas as u32, 0);
+        let mut text = trace_header("5", ctas as u32, 0);
         for (cta, pair) in warps.chunks(2).chain(warps.chunks(2)).take(ctas).enumerate() {
             let _ = write!(text, "#BEGIN_TB\n\nthread block = {cta},0,0\n\n");
             for (number, lines) in pair.iter().enumerate() {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use warpshard::trace::{SyntheticKernel, TraceOptions, check, load};
 
-use super::common::{decompressed, executed, round_trip, to_native_file, to_text_files};
+use super::common::{decompress_file, round_trip, to_native_file, to_text_files, workload_instructions};
 use crate::common::shared;
 
 #[test]
@@ -27,7 +27,7 @@ fn every_recorded_trace_round_trips_and_executes_the_same() {
         }
         // Programs are compared only if both fit in memory easily.
         if done.text_bytes < 64 << 20 {
-            let of = |path: &Path| executed(&load(path, &TraceOptions::default()).unwrap());
+            let of = |path: &Path| workload_instructions(&load(path, &TraceOptions::default()).unwrap());
             assert!(of(&folder) == of(&native), "{}", folder.display());
         }
     }
@@ -41,7 +41,7 @@ fn generated_traces_round_trip_and_execute_the_same() {
         let trace = folder.path().join(name);
         SyntheticKernel::named(name).unwrap().write_to(&trace).unwrap();
         round_trip(&trace, scratch.path());
-        let of = |path: &Path| executed(&load(path, &TraceOptions::default()).unwrap());
+        let of = |path: &Path| workload_instructions(&load(path, &TraceOptions::default()).unwrap());
         assert!(of(&trace) == of(&scratch.path().join("one.wst")), "{name}");
     }
 }
@@ -51,13 +51,16 @@ fn programs_do_not_depend_on_window_threads_or_compression() {
     let Some(folder) = shared("sass") else { return };
     let scratch = tempfile::tempdir().unwrap();
     for name in ["bfs-rodinia-3.1-4096", "vecadd-f64-100k-turing-v1.2"] {
-        let whole = executed(&load(&folder.join(name), &TraceOptions::default()).unwrap());
+        let whole = workload_instructions(&load(&folder.join(name), &TraceOptions::default()).unwrap());
         for compress in [false, true] {
             let native = scratch.path().join("trace.wst");
             to_native_file(&folder.join(name), &native, compress);
             for (threads, window_bytes) in [(1, 1), (1, 1 << 24), (3, 1 << 16), (3, 1 << 30)] {
                 let options = TraceOptions { threads, window_bytes, eager_bytes: 0, ..TraceOptions::default() };
-                assert!(executed(&load(&native, &options).unwrap()) == whole, "{name}: {threads} threads, window {window_bytes}");
+                assert!(
+                    workload_instructions(&load(&native, &options).unwrap()) == whole,
+                    "{name}: {threads} threads, window {window_bytes}"
+                );
             }
         }
     }
@@ -89,7 +92,7 @@ fn text_is_recompressed_by_file_name_and_keeps_the_traces_name() {
     to_text_files(&native, &text, true);
     let kernel = "kernel-1.traceg.xz";
     assert!(std::fs::read(text.join(kernel)).unwrap().starts_with(b"\xfd7zXZ"));
-    assert!(decompressed(&text.join(kernel)) == decompressed(&folder.join(kernel)));
+    assert!(decompress_file(&text.join(kernel)) == decompress_file(&folder.join(kernel)));
     assert_eq!(load(&text, &TraceOptions::default()).unwrap().name, "vecadd-f64-100k-volta");
     // The name needs no extra file if the folder already has it.
     let own = scratch.path().join("vecadd-f64-100k-volta");

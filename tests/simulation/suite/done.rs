@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warpshard::program::{Execution, Program};
 
 /// Compares the result of a program with a computation on the host.
-pub(crate) type Check = fn(&ExecutedProgram);
+pub(crate) type ProgramCheck = fn(&ExecutedProgram);
 
 pub(crate) struct ExecutedProgram {
     name: String,
@@ -14,13 +14,13 @@ pub(crate) struct ExecutedProgram {
     execution: Execution,
 }
 
-pub(crate) fn folder() -> PathBuf {
+pub(crate) fn suite_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
 }
 
 /// Executes a program of the suite and compares the hashes of its outputs.
 pub(crate) fn run(name: &str, arch: u32) -> ExecutedProgram {
-    let path = folder().join(format!("{name}.toml"));
+    let path = suite_folder().join(format!("{name}.toml"));
     let program = Program::load(&path, Some(arch), &[]).unwrap_or_else(|error| panic!("{error}"));
     let execution = program.execute(false).unwrap_or_else(|error| panic!("{error}"));
     let name = format!("{name} for sm_{arch}");
@@ -32,7 +32,7 @@ pub(crate) fn run(name: &str, arch: u32) -> ExecutedProgram {
     ExecutedProgram { name, program, execution }
 }
 
-fn words<T, const N: usize>(bytes: &[u8], read: fn([u8; N]) -> T) -> Vec<T> {
+fn numbers_of_bytes<T, const N: usize>(bytes: &[u8], read: fn([u8; N]) -> T) -> Vec<T> {
     bytes.chunks_exact(N).map(|chunk| read(chunk.try_into().unwrap())).collect()
 }
 
@@ -44,38 +44,38 @@ impl ExecutedProgram {
 
     /// Returns the single-precision numbers of a buffer before the first launch.
     pub(crate) fn floats(&self, buffer: &str) -> Vec<f64> {
-        words(&self.bytes(buffer), f32::from_le_bytes).into_iter().map(f64::from).collect()
+        numbers_of_bytes(&self.bytes(buffer), f32::from_le_bytes).into_iter().map(f64::from).collect()
     }
 
     /// Returns the double-precision numbers of a buffer before the first launch.
     pub(crate) fn doubles(&self, buffer: &str) -> Vec<f64> {
-        words(&self.bytes(buffer), f64::from_le_bytes)
+        numbers_of_bytes(&self.bytes(buffer), f64::from_le_bytes)
     }
 
     /// Returns the half-precision numbers of a buffer before the first launch.
-    pub(crate) fn halves(&self, buffer: &str) -> Vec<f64> {
+    pub(crate) fn half_floats(&self, buffer: &str) -> Vec<f64> {
         let number = |bits: u16| {
             let fraction = f64::from(bits & 0x3ff) / 1024.0;
             let exponent = i32::from(bits >> 10 & 31);
             let size = if exponent == 0 { fraction * 2_f64.powi(-14) } else { (1.0 + fraction) * 2_f64.powi(exponent - 15) };
             if bits >> 15 == 0 { size } else { -size }
         };
-        words(&self.bytes(buffer), u16::from_le_bytes).into_iter().map(number).collect()
+        numbers_of_bytes(&self.bytes(buffer), u16::from_le_bytes).into_iter().map(number).collect()
     }
 
     /// Returns the bfloat16 numbers of a buffer before the first launch.
     pub(crate) fn bfloats(&self, buffer: &str) -> Vec<f64> {
         let number = |bits: u16| f64::from(f32::from_bits(u32::from(bits) << 16));
-        words(&self.bytes(buffer), u16::from_le_bytes).into_iter().map(number).collect()
+        numbers_of_bytes(&self.bytes(buffer), u16::from_le_bytes).into_iter().map(number).collect()
     }
 
     /// Returns the 32-bit integers of a buffer before the first launch.
     pub(crate) fn ints(&self, buffer: &str) -> Vec<i32> {
-        words(&self.bytes(buffer), i32::from_le_bytes)
+        numbers_of_bytes(&self.bytes(buffer), i32::from_le_bytes)
     }
 
     /// Returns the numbers that a launch file's `uniform` writes to constant memory.
-    pub(crate) fn symbol(&self, count: usize, low: f64, high: f64, seed: u64) -> Vec<f64> {
+    pub(crate) fn constant_memory(&self, count: usize, low: f64, high: f64, seed: u64) -> Vec<f64> {
         let mut random = warpshard::base::Rng::keyed(seed, &[]);
         let mut draw = || low + (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64 * (high - low);
         (0..count).map(|_| f64::from(draw() as f32)).collect()
@@ -88,33 +88,33 @@ impl ExecutedProgram {
     }
 
     /// Returns the single-precision numbers of an output.
-    pub(crate) fn out(&self, buffer: &str) -> Vec<f64> {
-        words(self.out_bytes(buffer), f32::from_le_bytes).into_iter().map(f64::from).collect()
+    pub(crate) fn out_floats(&self, buffer: &str) -> Vec<f64> {
+        numbers_of_bytes(self.out_bytes(buffer), f32::from_le_bytes).into_iter().map(f64::from).collect()
     }
 
     /// Returns the double-precision numbers of an output.
     pub(crate) fn out_doubles(&self, buffer: &str) -> Vec<f64> {
-        words(self.out_bytes(buffer), f64::from_le_bytes)
+        numbers_of_bytes(self.out_bytes(buffer), f64::from_le_bytes)
     }
 
     /// Returns the 32-bit integers of an output.
     pub(crate) fn out_ints(&self, buffer: &str) -> Vec<i32> {
-        words(self.out_bytes(buffer), i32::from_le_bytes)
+        numbers_of_bytes(self.out_bytes(buffer), i32::from_le_bytes)
     }
 
     /// Returns the 16-bit integers of an output.
     pub(crate) fn out_shorts(&self, buffer: &str) -> Vec<u16> {
-        words(self.out_bytes(buffer), u16::from_le_bytes)
+        numbers_of_bytes(self.out_bytes(buffer), u16::from_le_bytes)
     }
 
     /// Returns the 64-bit integers of an output.
     pub(crate) fn out_longs(&self, buffer: &str) -> Vec<i64> {
-        words(self.out_bytes(buffer), i64::from_le_bytes)
+        numbers_of_bytes(self.out_bytes(buffer), i64::from_le_bytes)
     }
 
     /// Asserts that an output is close to `want`, with an error relative to the expected number or to 1 if that is larger.
     pub(crate) fn assert_close(&self, buffer: &str, want: &[f64], tolerance: f64) {
-        assert_close(&format!("{}: {buffer}", self.name), &self.out(buffer), want, tolerance);
+        assert_close(&format!("{}: {buffer}", self.name), &self.out_floats(buffer), want, tolerance);
     }
 
     /// Asserts that an output equals the integers `want`.
@@ -128,7 +128,7 @@ impl ExecutedProgram {
 }
 
 /// Computes the `hash` function of launch files' formulas.
-pub(crate) fn hash(number: usize) -> i64 {
+pub(crate) fn formula_hash(number: usize) -> i64 {
     (warpshard::base::Rng::keyed(number as u64, &[]).next_u64() >> 33) as i64
 }
 

@@ -1,18 +1,18 @@
 //! Checks of the benchmarks from GPGPU-Sim.
 
-use super::done::{Check, ExecutedProgram, hash};
+use super::done::{ExecutedProgram, ProgramCheck, formula_hash};
 
-pub(crate) const CHECKS: &[(&str, Check)] = &[("cp", check_potential)];
+pub(crate) const CHECKS: &[(&str, ProgramCheck)] = &[("cp", check_potential)];
 
 fn check_potential(done: &ExecutedProgram) {
     let (atoms, across, down) = (60, 4_i64, 8_i64);
     // The atoms are in constant memory, which the launch file initialises.
     let number = |i: usize| {
         let units = match i % 4 {
-            0 => hash(i) % (3200 * across),
-            1 => hash(i) % (800 * down),
-            2 => 10 + hash(i) % 4990,
-            _ => hash(i) % 2001 - 1000,
+            0 => formula_hash(i) % (3200 * across),
+            1 => formula_hash(i) % (800 * down),
+            2 => 10 + formula_hash(i) % 4990,
+            _ => formula_hash(i) % 2001 - 1000,
         };
         units as f64 * 0.001
     };

@@ -1,8 +1,8 @@
 //! Checks of the Lonestar programs: irregular algorithms on graphs.
 
-use super::done::{Check, ExecutedProgram};
+use super::done::{ExecutedProgram, ProgramCheck};
 
-pub(crate) const CHECKS: &[(&str, Check)] =
+pub(crate) const CHECKS: &[(&str, ProgramCheck)] =
     &[("bfs", check_levels), ("mst", check_spanning_tree), ("sp", check_surveys), ("sssp", check_shortest)];
 
 /// Computes the distances from vertex 0 for the given edge weights.

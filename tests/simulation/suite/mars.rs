@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::done::{Check, ExecutedProgram};
+use super::done::{ExecutedProgram, ProgramCheck};
 
-pub(crate) const CHECKS: &[(&str, Check)] = &[("pageViewCount", check_views)];
+pub(crate) const CHECKS: &[(&str, ProgramCheck)] = &[("pageViewCount", check_views)];
 
 /// Groups lines by key; returns for each key its first line and its number of lines, by first line.
-fn grouped<K: Ord>(keys: impl Iterator<Item = (usize, K)>) -> BTreeMap<i32, i32> {
+fn group_by_key<K: Ord>(keys: impl Iterator<Item = (usize, K)>) -> BTreeMap<i32, i32> {
     let mut groups: BTreeMap<K, (usize, i32)> = BTreeMap::new();
     for (line, key) in keys {
         let group = groups.entry(key).or_insert((line, 0));
@@ -21,8 +21,8 @@ fn check_views(done: &ExecutedProgram) {
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
     assert!(lines.len() == 600 && lines.iter().all(|fields| fields.len() == 3 && fields[0].starts_with("http://")));
     let with_address: Vec<usize> = (0..lines.len()).filter(|&line| !lines[line][1].starts_with('-')).collect();
-    let entries = grouped(with_address.iter().map(|&line| (line, (lines[line][0], lines[line][1]))));
-    let pages = grouped(entries.keys().map(|&line| (line as usize, lines[line as usize][0])));
+    let entries = group_by_key(with_address.iter().map(|&line| (line, (lines[line][0], lines[line][1]))));
+    let pages = group_by_key(entries.keys().map(|&line| (line as usize, lines[line as usize][0])));
     // Hashes of five bits must collide, so the program has compared keys.
     assert!(with_address.len() < lines.len() && entries.len() < with_address.len() && pages.len() > 32);
     done.assert_equal("numbers", &[lines.len(), with_address.len(), entries.len(), entries.len(), pages.len()].map(|number| number as i32));

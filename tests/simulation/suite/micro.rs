@@ -1,8 +1,8 @@
 //! Checks of the microbenchmarks: the ends of pointer chains, and sums.
 
-use super::done::{Check, ExecutedProgram};
+use super::done::{ExecutedProgram, ProgramCheck};
 
-pub(crate) const CHECKS: &[(&str, Check)] = &[
+pub(crate) const CHECKS: &[(&str, ProgramCheck)] = &[
     ("l1_bw", check_l1),
     ("l1_lat", check_ring),
     ("l1_shared_bw", check_both),
@@ -52,8 +52,8 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("batches_shared", check_no_sum_store),
     ("batches_registers", check_no_sum_store),
     ("matrix_load", check_no_store),
-    ("mma", |done| assert_eq!(done.out("out"), [4.0 * 16.0 * 8.0 * 16.0; 128])),
-    ("code", |done| assert_eq!(done.out("out"), [4.0 * (1.0 + 8.0 * 256.0); 32])),
+    ("mma", |done| assert_eq!(done.out_floats("out"), [4.0 * 16.0 * 8.0 * 16.0; 128])),
+    ("code", |done| assert_eq!(done.out_floats("out"), [4.0 * (1.0 + 8.0 * 256.0); 32])),
 ];
 
 /// Checks that nothing was stored: the sum of the reads differs from the number that triggers the store.
@@ -63,7 +63,7 @@ fn check_no_store(done: &ExecutedProgram) {
 
 /// Checks that nothing was stored: the sum of the products differs from the number that triggers the store.
 fn check_no_sum_store(done: &ExecutedProgram) {
-    assert_eq!(done.out("out"), [0.0]);
+    assert_eq!(done.out_floats("out"), [0.0]);
 }
 
 /// Returns the number after `rounds` steps of a linear congruential generator.
@@ -79,17 +79,17 @@ fn check_dependent(done: &ExecutedProgram) {
 }
 
 /// Adds the smallest number above one `steps` times to a lane's first value.
-fn added(lane: u32, steps: usize) -> u32 {
+fn repeated_sums(lane: u32, steps: usize) -> u32 {
     let first = f32::from_bits(1_065_353_216 + lane);
     (0..steps).fold(first, |sum, _| sum.mul_add(1.0, f32::from_bits(1_065_353_217))).to_bits()
 }
 
 fn check_one_chain(done: &ExecutedProgram) {
-    assert_eq!(done.out_longs("out"), (0..32).map(|lane| i64::from(added(lane, 512))).collect::<Vec<_>>());
+    assert_eq!(done.out_longs("out"), (0..32).map(|lane| i64::from(repeated_sums(lane, 512))).collect::<Vec<_>>());
 }
 
 fn check_four_chains(done: &ExecutedProgram) {
-    assert_eq!(done.out_longs("out"), (0..1024).map(|thread| 4 * i64::from(added(thread % 32, 128))).collect::<Vec<_>>());
+    assert_eq!(done.out_longs("out"), (0..1024).map(|thread| 4 * i64::from(repeated_sums(thread % 32, 128))).collect::<Vec<_>>());
 }
 
 /// Checks a chain in which each atomic adds the value returned by the previous one.

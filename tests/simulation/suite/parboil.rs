@@ -1,8 +1,8 @@
 //! Checks of the Parboil programs: throughput computing.
 
-use super::done::{Check, ExecutedProgram};
+use super::done::{ExecutedProgram, ProgramCheck};
 
-pub(crate) const CHECKS: &[(&str, Check)] = &[
+pub(crate) const CHECKS: &[(&str, ProgramCheck)] = &[
     ("histo", check_histogram),
     ("lbm", check_fluid),
     ("mriq", check_magnetic_resonance),
@@ -68,7 +68,7 @@ fn check_magnetic_resonance(done: &ExecutedProgram) {
     let magnitudes: Vec<f64> = real.iter().zip(&imaginary).map(|(real, imaginary)| real * real + imaginary * imaginary).collect();
     done.assert_close("magnitude", &magnitudes, 1e-6);
     // The points are in constant memory, which the launch file initialises like a buffer.
-    let space = done.symbol(4 * 64, 0.0, 0.3, 125);
+    let space = done.constant_memory(4 * 64, 0.0, 0.3, 125);
     let sum = |voxel: usize, of: fn(f64) -> f64| {
         let angle = |point: &[f64]| std::f64::consts::TAU * (point[0] * x[voxel] + point[1] * y[voxel] + point[2] * z[voxel]);
         space.chunks_exact(4).map(|point| point[3] * of(angle(point))).sum::<f64>()

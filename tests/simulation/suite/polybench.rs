@@ -1,8 +1,8 @@
 //! Checks of the PolyBench programs: matrices and vectors.
 
-use super::done::{Check, ExecutedProgram};
+use super::done::{ExecutedProgram, ProgramCheck};
 
-pub(crate) const CHECKS: &[(&str, Check)] = &[
+pub(crate) const CHECKS: &[(&str, ProgramCheck)] = &[
     ("2DConvolution", check_convolution_of_a_plane),
     ("2mm", check_two_products),
     ("3DConvolution", check_convolution_of_a_cube),
@@ -15,19 +15,19 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
 ];
 
 /// Multiplies two square matrices.
-fn product(a: &[f64], b: &[f64]) -> Vec<f64> {
+fn matrix_product(a: &[f64], b: &[f64]) -> Vec<f64> {
     let n = a.len().isqrt();
     (0..n * n).map(|at| (0..n).map(|k| a[at / n * n + k] * b[k * n + at % n]).sum()).collect()
 }
 
 /// Multiplies a square matrix by a vector.
-fn rows(a: &[f64], x: &[f64]) -> Vec<f64> {
+fn matrix_vector_product(a: &[f64], x: &[f64]) -> Vec<f64> {
     let n = x.len();
     (0..n).map(|row| (0..n).map(|k| a[row * n + k] * x[k]).sum()).collect()
 }
 
 /// Multiplies a transposed square matrix by a vector.
-fn columns(a: &[f64], x: &[f64]) -> Vec<f64> {
+fn transposed_vector_product(a: &[f64], x: &[f64]) -> Vec<f64> {
     let n = x.len();
     (0..n).map(|column| (0..n).map(|k| a[k * n + column] * x[k]).sum()).collect()
 }
@@ -78,40 +78,41 @@ fn check_convolution_of_a_cube(done: &ExecutedProgram) {
 
 fn check_two_products(done: &ExecutedProgram) {
     let [a, b, d] = ["a", "b", "d"].map(|name| done.floats(name));
-    done.assert_close("e", &product(&product(&a, &b), &d), 1e-4);
+    done.assert_close("e", &matrix_product(&matrix_product(&a, &b), &d), 1e-4);
 }
 
 fn check_three_products(done: &ExecutedProgram) {
     let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| done.floats(name));
-    done.assert_close("g", &product(&product(&a, &b), &product(&c, &d)), 1e-4);
+    done.assert_close("g", &matrix_product(&matrix_product(&a, &b), &matrix_product(&c, &d)), 1e-4);
 }
 
 fn check_gemm(done: &ExecutedProgram) {
     let [a, b, c] = ["a", "b", "c"].map(|name| done.floats(name));
-    let want: Vec<f64> = product(&a, &b).iter().zip(&c).map(|(product, c)| 32412.0 * product + 2123.0 * c).collect();
+    let want: Vec<f64> = matrix_product(&a, &b).iter().zip(&c).map(|(product, c)| 32412.0 * product + 2123.0 * c).collect();
     done.assert_close("c", &want, 1e-4);
 }
 
 fn check_atax(done: &ExecutedProgram) {
     let [a, x] = ["a", "x"].map(|name| done.floats(name));
-    done.assert_close("y", &columns(&a, &rows(&a, &x)), 1e-4);
+    done.assert_close("y", &transposed_vector_product(&a, &matrix_vector_product(&a, &x)), 1e-4);
 }
 
 fn check_bicg(done: &ExecutedProgram) {
     let [a, r, p] = ["a", "r", "p"].map(|name| done.floats(name));
-    done.assert_close("s", &columns(&a, &r), 1e-4);
-    done.assert_close("q", &rows(&a, &p), 1e-4);
+    done.assert_close("s", &transposed_vector_product(&a, &r), 1e-4);
+    done.assert_close("q", &matrix_vector_product(&a, &p), 1e-4);
 }
 
 fn check_mvt(done: &ExecutedProgram) {
     let [a, x1, y1, x2, y2] = ["a", "x1", "y1", "x2", "y2"].map(|name| done.floats(name));
     let sum = |x: &[f64], product: Vec<f64>| x.iter().zip(product).map(|(x, product)| x + product).collect::<Vec<f64>>();
-    done.assert_close("x1", &sum(&x1, rows(&a, &y1)), 1e-4);
-    done.assert_close("x2", &sum(&x2, columns(&a, &y2)), 1e-4);
+    done.assert_close("x1", &sum(&x1, matrix_vector_product(&a, &y1)), 1e-4);
+    done.assert_close("x2", &sum(&x2, transposed_vector_product(&a, &y2)), 1e-4);
 }
 
 fn check_gesummv(done: &ExecutedProgram) {
     let [a, b, x] = ["a", "b", "x"].map(|name| done.floats(name));
-    let want: Vec<f64> = rows(&a, &x).iter().zip(rows(&b, &x)).map(|(a, b)| 43532.0 * a + 12313.0 * b).collect();
+    let want: Vec<f64> =
+        matrix_vector_product(&a, &x).iter().zip(matrix_vector_product(&b, &x)).map(|(a, b)| 43532.0 * a + 12313.0 * b).collect();
     done.assert_close("y", &want, 1e-4);
 }

@@ -1,23 +1,23 @@
 //! Checks of the Rodinia programs: heterogeneous computing.
 
-use super::done::{Check, ExecutedProgram, assert_close};
+use super::done::{ExecutedProgram, ProgramCheck, assert_close};
 use super::rodinia_images;
 
-pub(crate) const CHECKS: &[(&str, Check)] = &[
+pub(crate) const CHECKS: &[(&str, ProgramCheck)] = &[
     ("backprop", check_backprop),
     ("bfs", check_search),
     ("btree", check_tree),
     ("cfd", check_flow),
     ("dwt2d", rodinia_images::check_wavelets),
     ("gaussian", check_elimination),
-    ("heartwall", rodinia_images::check_tracked),
+    ("heartwall", rodinia_images::check_tracked_points),
     ("hotspot", check_heat),
     ("kmeans", check_clusters),
     ("lavaMD", check_particles),
     ("lavaMDinMemory", check_particles),
     ("leukocyte", rodinia_images::check_cells),
     ("lud", check_decomposition),
-    ("mummer", rodinia_images::check_matched),
+    ("mummer", rodinia_images::check_longest_matches),
     ("nn", check_distances),
     ("nw", check_alignment),
     ("pathfinder", check_paths),
@@ -80,9 +80,9 @@ fn check_tree(done: &ExecutedProgram) {
 }
 
 /// State of a cell: density, momenta and energy; velocities; pressure; speed; speed of sound.
-type State = ([f64; 5], [f64; 3], f64, f64, f64);
+type FluidState = ([f64; 5], [f64; 3], f64, f64, f64);
 
-fn state(values: [f64; 5]) -> State {
+fn cell_state(values: [f64; 5]) -> FluidState {
     let velocity = [1, 2, 3].map(|k| values[k] / values[0]);
     let square: f64 = velocity.iter().map(|v| v * v).sum();
     let pressure = 0.4 * (values[4] - 0.5 * values[0] * square);
@@ -90,7 +90,7 @@ fn state(values: [f64; 5]) -> State {
 }
 
 /// Computes the flux through a face from one side.
-fn side(normal: [f64; 3], (values, velocity, pressure, ..): State) -> [f64; 5] {
+fn side_flux(normal: [f64; 3], (values, velocity, pressure, ..): FluidState) -> [f64; 5] {
     let along: f64 = normal.iter().zip(velocity).map(|(n, v)| n * v).sum();
     let momentum = [0, 1, 2].map(|k| along * values[k + 1] + normal[k] * pressure);
     let mass = along * values[0];
@@ -104,7 +104,7 @@ fn check_flow(done: &ExecutedProgram) {
     let mut now: Vec<[f64; 5]> = (0..n).map(|i| far.map(|value| value * (1.0 + 0.001 * (i % 11) as f64))).collect();
     let old = now.clone();
     for stage in 1..=3 {
-        let states: Vec<State> = now.iter().map(|values| state(*values)).collect();
+        let states: Vec<FluidState> = now.iter().map(|values| cell_state(*values)).collect();
         let updated = (0..n).map(|i| {
             let (own, mut sum) = (states[i], [0.0; 5]);
             let mut add = |flows: [f64; 5]| sum.iter_mut().zip(flows).for_each(|(sum, flow)| *sum += flow);
@@ -112,17 +112,17 @@ fn check_flow(done: &ExecutedProgram) {
                 let normal = [0, 1, 2].map(|d| normals[i + (j + 4 * d) * n]);
                 match neighbours[i + j * n] {
                     -1 => add([0.0, normal[0] * own.2, normal[1] * own.2, normal[2] * own.2, 0.0]),
-                    -2 => [own, state(far)].into_iter().for_each(|of| add(side(normal, of))),
+                    -2 => [own, cell_state(far)].into_iter().for_each(|of| add(side_flux(normal, of))),
                     to => {
                         let other = states[to as usize];
                         let length = normal.iter().map(|part| part * part).sum::<f64>().sqrt();
                         let factor = -length * 0.1 * (own.3 + other.3 + own.4 + other.4);
                         add([0, 1, 2, 3, 4].map(|v| factor * (own.0[v] - other.0[v])));
-                        [own, other].into_iter().for_each(|of| add(side(normal, of)));
+                        [own, other].into_iter().for_each(|of| add(side_flux(normal, of)));
                     }
                 }
             }
-            let first = state(old[i]);
+            let first = cell_state(old[i]);
             let factor = 0.5 / (areas[i].sqrt() * (first.3 + first.4)) / f64::from(4 - stage);
             [0, 1, 2, 3, 4].map(|v| old[i][v] + factor * sum[v])
         });
@@ -165,7 +165,7 @@ fn check_heat(done: &ExecutedProgram) {
 }
 
 fn check_clusters(done: &ExecutedProgram) {
-    let (points, centres) = (done.floats("in"), done.symbol(5 * 16, 0.0, 1.0, 97));
+    let (points, centres) = (done.floats("in"), done.constant_memory(5 * 16, 0.0, 1.0, 97));
     let distance = |point: &[f64], centre: &[f64]| point.iter().zip(centre).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
     for (i, (point, got)) in points.chunks_exact(16).zip(done.out_ints("membership")).enumerate() {
         let distances: Vec<f64> = centres.chunks_exact(16).map(|centre| distance(point, centre)).collect();
@@ -176,7 +176,7 @@ fn check_clusters(done: &ExecutedProgram) {
 
 /// Checks that the product of the triangular matrices is the input.
 fn check_decomposition(done: &ExecutedProgram) {
-    let (m, got) = (done.floats("m"), done.out("m"));
+    let (m, got) = (done.floats("m"), done.out_floats("m"));
     let n = m.len().isqrt();
     for i in 0..n * n {
         let (row, column) = (i / n, i % n);
@@ -210,7 +210,7 @@ fn check_paths(done: &ExecutedProgram) {
 
 /// Computes an iteration of the diffusion. Neighbours of a cell are north, south, west and east; the coefficients are taken at the cell,
 /// its southern neighbour, the cell and its eastern neighbour.
-fn diffuse(image: &[f64], neighbours: impl Fn(usize) -> [usize; 4]) -> Vec<f64> {
+fn diffusion_step(image: &[f64], neighbours: impl Fn(usize) -> [usize; 4]) -> Vec<f64> {
     let variance = 0.053;
     let coefficient = |i: usize| {
         let difference = neighbours(i).map(|to| image[to] - image[i]);
@@ -242,10 +242,10 @@ fn check_speckle_by_columns(done: &ExecutedProgram) {
         ]
     };
     let scaled: Vec<f64> = done.floats("image").iter().map(|value| (value / 255.0).exp()).collect();
-    let once = diffuse(&scaled, neighbours);
+    let once = diffusion_step(&scaled, neighbours);
     let total: f64 = once.iter().sum();
-    assert!((done.out("sums")[0] / total - 1.0).abs() < 1e-4, "the sum of the image before its last iteration");
-    done.assert_close("image", &diffuse(&once, neighbours).iter().map(|value| value.ln() * 255.0).collect::<Vec<f64>>(), 1e-3);
+    assert!((done.out_floats("sums")[0] / total - 1.0).abs() < 1e-4, "the sum of the image before its last iteration");
+    done.assert_close("image", &diffusion_step(&once, neighbours).iter().map(|value| value.ln() * 255.0).collect::<Vec<f64>>(), 1e-3);
 }
 
 fn check_speckle_by_rows(done: &ExecutedProgram) {
@@ -255,7 +255,7 @@ fn check_speckle_by_rows(done: &ExecutedProgram) {
         let (y, x) = (i / n, i % n);
         [y.saturating_sub(1) * n + x, (y + 1).min(n - 1) * n + x, y * n + x.saturating_sub(1), y * n + (x + 1).min(n - 1)]
     };
-    done.assert_close("image", &diffuse(&diffuse(&image, neighbours), neighbours), 1e-4);
+    done.assert_close("image", &diffusion_step(&diffusion_step(&image, neighbours), neighbours), 1e-4);
 }
 
 fn check_gains(done: &ExecutedProgram) {

@@ -3,7 +3,7 @@
 use super::done::ExecutedProgram;
 
 /// Applies one level of the 5/3 lifting scheme to a line with mirrored ends; returns the low half, then the high half.
-fn lifted(line: &[i32]) -> Vec<i32> {
+fn lift_line(line: &[i32]) -> Vec<i32> {
     let size = line.len() as i32;
     let mirrored = |i: i32| {
         let i = i.abs();
@@ -15,19 +15,19 @@ fn lifted(line: &[i32]) -> Vec<i32> {
 }
 
 pub(crate) fn check_wavelets(done: &ExecutedProgram) {
-    const W: usize = 152;
-    const H: usize = 136;
+    const IMAGE_WIDTH: usize = 152;
+    const IMAGE_HEIGHT: usize = 136;
     let pixels = done.bytes("pixels");
     for (number, colour) in ["red", "green", "blue"].into_iter().enumerate() {
-        let (mut width, mut height) = (W, H);
+        let (mut width, mut height) = (IMAGE_WIDTH, IMAGE_HEIGHT);
         let mut image: Vec<i32> = pixels.chunks(3).map(|pixel| i32::from(pixel[number]) - 128).collect();
         for level in 1..=3 {
             let columns: Vec<Vec<i32>> =
-                (0..width).map(|x| lifted(&(0..height).map(|y| image[y * width + x]).collect::<Vec<_>>())).collect();
-            let rows: Vec<Vec<i32>> = (0..height).map(|y| lifted(&columns.iter().map(|column| column[y]).collect::<Vec<_>>())).collect();
-            let mut want = vec![0; W * H];
+                (0..width).map(|x| lift_line(&(0..height).map(|y| image[y * width + x]).collect::<Vec<_>>())).collect();
+            let rows: Vec<Vec<i32>> = (0..height).map(|y| lift_line(&columns.iter().map(|column| column[y]).collect::<Vec<_>>())).collect();
+            let mut want = vec![0; IMAGE_WIDTH * IMAGE_HEIGHT];
             for (y, row) in rows.iter().enumerate() {
-                want[y * W..y * W + width].copy_from_slice(row);
+                want[y * IMAGE_WIDTH..y * IMAGE_WIDTH + width].copy_from_slice(row);
             }
             if colour == "red" || level == 3 {
                 done.assert_equal(&format!("{colour}{level}"), &want);
@@ -39,12 +39,12 @@ pub(crate) fn check_wavelets(done: &ExecutedProgram) {
 }
 
 /// Checks tracked points against the definition of normalised cross-correlation.
-pub(crate) fn check_tracked(done: &ExecutedProgram) {
-    const ROWS: usize = 96;
+pub(crate) fn check_tracked_points(done: &ExecutedProgram) {
+    const FRAME_SIDE: usize = 96;
     let (points, frames, half, reach, farthest) = (4, 4, 6_i32, 10_i32, 4_i32);
     let side = 2 * half + 1;
     let film = done.floats("film");
-    let at = |frame: usize, row: i32, column: i32| film[frame * ROWS * ROWS + column as usize * ROWS + row as usize];
+    let at = |frame: usize, row: i32, column: i32| film[frame * FRAME_SIDE * FRAME_SIDE + column as usize * FRAME_SIDE + row as usize];
     let places = done.out_ints("places");
     let start = done.ints("places");
     let mut templates = Vec::new();
@@ -89,19 +89,19 @@ pub(crate) fn check_tracked(done: &ExecutedProgram) {
 }
 
 /// Checks the longest matches against an exhaustive search.
-pub(crate) fn check_matched(done: &ExecutedProgram) {
-    const LENGTH: usize = 25;
-    const LEAST: usize = 5;
+pub(crate) fn check_longest_matches(done: &ExecutedProgram) {
+    const QUERY_LENGTH: usize = 25;
+    const MIN_MATCH_LENGTH: usize = 5;
     let (reference, queries) = (done.bytes("reference"), done.bytes("queries"));
     let (found, places) = (done.out_ints("found"), done.out_ints("places"));
     let mut longest = 0;
-    for (query, bases) in queries.chunks(LENGTH).enumerate() {
-        for start in 0..LENGTH {
+    for (query, bases) in queries.chunks(QUERY_LENGTH).enumerate() {
+        for start in 0..QUERY_LENGTH {
             let length = |at: usize| reference[at..].iter().zip(&bases[start..]).take_while(|(a, b)| a == b).count();
             let lengths: Vec<usize> = (0..reference.len()).map(length).collect();
             let most = lengths.iter().copied().max().unwrap();
-            let number = 2 * (query * LENGTH + start);
-            let want = if most < LEAST { 0 } else { most };
+            let number = 2 * (query * QUERY_LENGTH + start);
+            let want = if most < MIN_MATCH_LENGTH { 0 } else { most };
             assert_eq!(found[number + 1] as usize, want, "query {query} from {start}");
             if want > 0 {
                 let times = lengths.iter().filter(|length| **length == most).count();
@@ -142,7 +142,7 @@ pub(crate) fn check_cells(done: &ExecutedProgram) {
     let best = (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap() as i64;
     assert!((best % h - 30).abs() < 3 && (best / h - 26).abs() < 3, "the spot is found at row {}, column {}", best % h, best / h);
     // The result is stored by rows.
-    let scores = done.out("scores");
+    let scores = done.out_floats("scores");
     let dilated = |place: i64| {
         let (row, column) = (place / w, place % w);
         let near = (-reach..=reach).flat_map(|i| (-reach..=reach).map(move |j| (i, j))).filter(|(i, j)| i * i + j * j <= reach * reach);
@@ -150,12 +150,12 @@ pub(crate) fn check_cells(done: &ExecutedProgram) {
         inside.map(|(y, x)| scores[(x * h + y) as usize]).fold(0.0, f64::max)
     };
     done.assert_close("dilated", &(0..h * w).map(dilated).collect::<Vec<f64>>(), 0.0);
-    let flows: Vec<f64> = done.floats("pictures").chunks_exact(21 * 31).flat_map(|given| smoothed(given, 21, 31)).collect();
+    let flows: Vec<f64> = done.floats("pictures").chunks_exact(21 * 31).flat_map(|given| smooth_gradients(given, 21, 31)).collect();
     done.assert_close("flows", &flows, 1e-4);
 }
 
 /// Computes four iterations towards a motion gradient vector flow along (1, 1); a neighbour has full, half or no weight.
-fn smoothed(given: &[f64], height: i64, width: i64) -> Vec<f64> {
+fn smooth_gradients(given: &[f64], height: i64, width: i64) -> Vec<f64> {
     let mut picture = given.to_vec();
     for _ in 0..4 {
         let value = |place: usize| {

@@ -1,8 +1,8 @@
 //! Checks of the CUDA SDK samples.
 
-use super::done::{Check, ExecutedProgram, assert_close, hash};
+use super::done::{ExecutedProgram, ProgramCheck, assert_close, formula_hash};
 
-pub(crate) const CHECKS: &[(&str, Check)] = &[
+pub(crate) const CHECKS: &[(&str, ProgramCheck)] = &[
     ("BlackScholes", check_options),
     ("MonteCarlo", check_simulated_options),
     ("binomialOptions", check_trees),
@@ -10,25 +10,25 @@ pub(crate) const CHECKS: &[(&str, Check)] = &[
     ("convolutionSeparable", check_convolution),
     ("dct8x8", check_cosines),
     ("dwtHaar1D", check_wavelets),
-    ("dxtc", check_compressed),
+    ("dxtc", check_compressed_blocks),
     ("fastWalshTransform", check_walsh),
     ("histogram", check_histograms),
-    ("mergeSort", check_merged),
+    ("mergeSort", check_merge_sort),
     ("scalarProd", check_dots),
     ("scan", check_sums),
-    ("sortingNetworks", check_sorted),
-    ("transpose", check_turned),
-    ("transpose16", check_turned_in_tiles_of_16),
-    ("vectorAdd", check_added),
+    ("sortingNetworks", check_sorted_keys),
+    ("transpose", check_transposed),
+    ("transpose16", check_transposed_in_tiles_of_16),
+    ("vectorAdd", check_vector_sum),
 ];
 
-fn check_added(done: &ExecutedProgram) {
+fn check_vector_sum(done: &ExecutedProgram) {
     let [a, b] = ["a", "b"].map(|name| done.floats(name));
     done.assert_close("c", &a.iter().zip(&b).map(|(a, b)| a + b).collect::<Vec<f64>>(), 1e-6);
 }
 
 /// Computes the normal distribution after Abramowitz and Stegun, 26.2.17, with an error below 1e-7.
-fn normal(d: f64) -> f64 {
+fn normal_distribution(d: f64) -> f64 {
     let k = 1.0 / (1.0 + 0.2316419 * d.abs());
     let series = k * (0.319_381_53 + k * (-0.356_563_782 + k * (1.781_477_937 + k * (-1.821_255_978 + k * 1.330_274_429))));
     let tail = (-0.5 * d * d).exp() / std::f64::consts::TAU.sqrt() * series;
@@ -40,7 +40,7 @@ fn check_options(done: &ExecutedProgram) {
     let price = |i: usize| {
         let (s, x, t, rate, sigma): (f64, f64, f64, f64, f64) = (stock[i], strike[i], years[i], 0.02, 0.3);
         let d1 = ((s / x).ln() + (rate + 0.5 * sigma * sigma) * t) / (sigma * t.sqrt());
-        let (n1, n2, discount) = (normal(d1), normal(d1 - sigma * t.sqrt()), (-rate * t).exp());
+        let (n1, n2, discount) = (normal_distribution(d1), normal_distribution(d1 - sigma * t.sqrt()), (-rate * t).exp());
         (s * n1 - x * discount * n2, x * discount * (1.0 - n2) - s * (1.0 - n1))
     };
     let (call, put): (Vec<f64>, Vec<f64>) = (0..stock.len()).map(price).unzip();
@@ -50,12 +50,12 @@ fn check_options(done: &ExecutedProgram) {
 
 /// Checks that prices from trees of 2048 steps are close to the limiting formula.
 fn check_trees(done: &ExecutedProgram) {
-    let got = done.out("prices");
+    let got = done.out_floats("prices");
     let prices = (0..got.len()).map(|option| {
         let fraction = |units: i64| units as f64 / f64::from(1 << 24);
-        let stock = fraction(83_886_080 + hash(5 * option + 30) % 419_430_400);
-        let strike = fraction(16_777_216 + hash(5 * option + 31) % 1_660_944_384);
-        let root = 361 + hash(option) % 1929;
+        let stock = fraction(83_886_080 + formula_hash(5 * option + 30) % 419_430_400);
+        let strike = fraction(16_777_216 + formula_hash(5 * option + 31) % 1_660_944_384);
+        let root = 361 + formula_hash(option) % 1929;
         let (up, drift, discount) = (fraction(root * 512 / 10), root * 1408 / 10, root * root * 3 / 6400);
         let [rise, fall] = [drift, -drift].map(|drift| fraction(8_388_608 - discount + drift));
         let at_expiry = |ups: i32| (stock * (up * f64::from(2 * ups - 2048)).exp() - strike).max(0.0);
@@ -66,7 +66,7 @@ fn check_trees(done: &ExecutedProgram) {
         let years = 2048.0 * (root as f64 / 32768.0).powi(2);
         let (rate, sigma): (f64, f64) = (0.06, 0.1);
         let d1 = ((stock / strike).ln() + (rate + 0.5 * sigma * sigma) * years) / (sigma * years.sqrt());
-        let formula = stock * normal(d1) - strike * (-rate * years).exp() * normal(d1 - sigma * years.sqrt());
+        let formula = stock * normal_distribution(d1) - strike * (-rate * years).exp() * normal_distribution(d1 - sigma * years.sqrt());
         assert!(formula > 1.0 && (row[0] - formula).abs() < 0.01, "option {option}: {} by the tree, {formula} by the formula", row[0]);
         row[0]
     });
@@ -75,7 +75,7 @@ fn check_trees(done: &ExecutedProgram) {
 
 /// Checks that the samples are normally distributed and that the prices follow from the samples.
 fn check_simulated_options(done: &ExecutedProgram) {
-    let samples = done.out("samples");
+    let samples = done.out_floats("samples");
     let mean = samples.iter().sum::<f64>() / samples.len() as f64;
     let variance = samples.iter().map(|sample| sample * sample).sum::<f64>() / samples.len() as f64;
     assert!(mean.abs() < 0.01 && (variance - 1.0).abs() < 0.02, "mean {mean}, variance {variance}");
@@ -90,7 +90,7 @@ fn check_simulated_options(done: &ExecutedProgram) {
 fn check_convolution(done: &ExecutedProgram) {
     let input = done.floats("in");
     let n = input.len().isqrt() as i64;
-    let taps = done.symbol(17, 0.0, 1.0, 105);
+    let taps = done.constant_memory(17, 0.0, 1.0, 105);
     let pass = |input: &[f64], step: i64, place: fn(i64, i64) -> i64| -> Vec<f64> {
         let at = |i: i64| {
             let inside = (-8..=8).filter(|j| (0..n).contains(&(place(i, n) + j)));
@@ -135,7 +135,7 @@ fn check_histograms(done: &ExecutedProgram) {
     done.assert_equal("histogram64", &bins.chunks_exact(4).map(|four| four.iter().sum()).collect::<Vec<i32>>());
 }
 
-fn check_turned(done: &ExecutedProgram) {
+fn check_transposed(done: &ExecutedProgram) {
     let input = done.floats("in");
     let n = input.len().isqrt();
     let of = |from: fn(usize, usize, usize) -> usize| (0..n * n).map(|i| input[from(i / n, i % n, n)]).collect::<Vec<f64>>();
@@ -149,7 +149,7 @@ fn check_turned(done: &ExecutedProgram) {
     done.assert_close("coarse", &of(|y, x, n| (x / 32 * 32 + y % 32) * n + y / 32 * 32 + x % 32), 0.0);
 }
 
-fn check_turned_in_tiles_of_16(done: &ExecutedProgram) {
+fn check_transposed_in_tiles_of_16(done: &ExecutedProgram) {
     let input = done.floats("in");
     let n = input.len().isqrt();
     let of = |from: fn(usize, usize, usize) -> usize| (0..n * n).map(|i| input[from(i / n, i % n, n)]).collect::<Vec<f64>>();
@@ -190,7 +190,7 @@ fn check_sums(done: &ExecutedProgram) {
 }
 
 /// Checks that each part of `length` elements is sorted by key with its values; equal keys keep their order if `stable`.
-fn in_order(done: &ExecutedProgram, length: usize, stable: bool) {
+fn check_sorted_parts(done: &ExecutedProgram, length: usize, stable: bool) {
     let (mut keys, values) = (done.ints("keysIn"), done.out_ints("values"));
     let given = keys.clone();
     keys.chunks_exact_mut(length).for_each(<[i32]>::sort_unstable);
@@ -203,51 +203,58 @@ fn in_order(done: &ExecutedProgram, length: usize, stable: bool) {
     }
 }
 
-fn check_sorted(done: &ExecutedProgram) {
-    in_order(done, 4096, false);
+fn check_sorted_keys(done: &ExecutedProgram) {
+    check_sorted_parts(done, 4096, false);
 }
 
-fn check_merged(done: &ExecutedProgram) {
-    in_order(done, 4096, true);
+fn check_merge_sort(done: &ExecutedProgram) {
+    check_sorted_parts(done, 4096, true);
 }
 
 #[test]
 fn the_approximation_of_the_normal_distribution_is_right() {
-    assert_close("normal", &[normal(0.0), normal(1.0), normal(-1.96)], &[0.5, 0.841_344_746, 0.024_997_895], 1e-7);
+    assert_close(
+        "normal",
+        &[normal_distribution(0.0), normal_distribution(1.0), normal_distribution(-1.96)],
+        &[0.5, 0.841_344_746, 0.024_997_895],
+        1e-7,
+    );
 }
 
 /// Converts a 16-bit colour to three numbers from 0 to 1.
-fn colour(bits: u32) -> [f64; 3] {
+fn rgb_colour(bits: u32) -> [f64; 3] {
     let (r, g, b) = (bits >> 11 & 31, bits >> 5 & 63, bits & 31);
     [r << 3 | r >> 2, g << 2 | g >> 4, b << 3 | b >> 2].map(|value| f64::from(value) / 255.0)
 }
 
-fn between(a: [f64; 3], b: [f64; 3], part: f64) -> [f64; 3] {
+fn mixed_colour(a: [f64; 3], b: [f64; 3], part: f64) -> [f64; 3] {
     std::array::from_fn(|i| a[i] + (b[i] - a[i]) * part)
 }
 
-fn squared(a: [f64; 3], b: [f64; 3]) -> f64 {
+fn squared_distance(a: [f64; 3], b: [f64; 3]) -> f64 {
     (0..3).map(|i| (a[i] - b[i]).powi(2)).sum()
 }
 
 /// Checks that the colours of a DXT1 block are close to its pixels: closer than with the corners of the bounding box of its colours as end
 /// points.
-fn check_compressed(done: &ExecutedProgram) {
+fn check_compressed_blocks(done: &ExecutedProgram) {
     let image = done.ints("image");
     let out = done.out_ints("out");
     for (block, pixels) in image.chunks(16).enumerate() {
         let pixels: Vec<[f64; 3]> = pixels.iter().map(|&word| [0, 8, 16].map(|shift| f64::from(word >> shift & 255) / 255.0)).collect();
         let (ends, indices) = (out[2 * block] as u32, out[2 * block + 1] as u32);
         let (first, second) = (ends & 0xffff, ends >> 16);
-        let (a, b) = (colour(first), colour(second));
+        let (a, b) = (rgb_colour(first), rgb_colour(second));
         let line = match first > second {
-            true => [a, b, between(a, b, 1.0 / 3.0), between(a, b, 2.0 / 3.0)],
-            false => [a, b, between(a, b, 0.5), [0.0; 3]],
+            true => [a, b, mixed_colour(a, b, 1.0 / 3.0), mixed_colour(a, b, 2.0 / 3.0)],
+            false => [a, b, mixed_colour(a, b, 0.5), [0.0; 3]],
         };
-        let error: f64 = pixels.iter().enumerate().map(|(i, &pixel)| squared(pixel, line[(indices >> (2 * i) & 3) as usize])).sum();
+        let error: f64 =
+            pixels.iter().enumerate().map(|(i, &pixel)| squared_distance(pixel, line[(indices >> (2 * i) & 3) as usize])).sum();
         let corner = |pick: fn(f64, f64) -> f64| std::array::from_fn(|i| pixels.iter().map(|pixel| pixel[i]).reduce(pick).unwrap());
         let (low, high): ([f64; 3], [f64; 3]) = (corner(f64::min), corner(f64::max));
-        let nearest = |pixel: [f64; 3]| (0..4).map(|i| squared(pixel, between(low, high, f64::from(i) / 3.0))).fold(f64::MAX, f64::min);
+        let nearest =
+            |pixel: [f64; 3]| (0..4).map(|i| squared_distance(pixel, mixed_colour(low, high, f64::from(i) / 3.0))).fold(f64::MAX, f64::min);
         let box_error: f64 = pixels.iter().map(|&pixel| nearest(pixel)).sum();
         // End points of 16 bits have an error of half a step.
         assert!(error <= box_error + 16.0 * 3.0 * (0.5_f64 / 31.0).powi(2), "block {block}: {error} instead of {box_error}");

@@ -20,7 +20,7 @@ use super::super::reference::SkippedTraces;
 use super::set::STANDARD_SET;
 
 /// Numbers of worker threads.
-const THREADS: [usize; 3] = [1, 2, 3];
+const WORKER_COUNTS: [usize; 3] = [1, 2, 3];
 /// Divisor of the lookahead that gives the second epoch length.
 const EPOCH_DIVISOR: u64 = 3;
 /// Core cycles of a row of the interval series.
@@ -36,8 +36,8 @@ pub struct CheckOptions {
 }
 
 /// The files of a run that hold simulated results.
-struct Files {
-    named: [(&'static str, String); 3],
+struct SimulatedFiles {
+    files_by_name: [(&'static str, String); 3],
     cycles: u64,
     lookahead: u64,
 }
@@ -55,7 +55,7 @@ pub(super) fn run(references: &References, traces: &Traces<'_>, options: &CheckO
     for &(trace, class) in STANDARD_SET.iter().filter(|(trace, _)| options.only.as_ref().is_none_or(|only| trace.contains(only))) {
         let load =
             |folder: PathBuf| warpshard_trace::load(&folder, &warpshard_trace::TraceOptions::default()).map_err(|error| error.to_string());
-        let Some(workload) = left_out.found(
+        let Some(workload) = left_out.unwrap_or_skip(
             trace,
             crate::trace_folder(references, &traces.cache, trace).and_then(|folder| folder.map(load).transpose().map_err(TaskError::from)),
             &mut output,
@@ -63,28 +63,28 @@ pub(super) fn run(references: &References, traces: &Traces<'_>, options: &CheckO
             continue;
         };
         let workload = Arc::new(workload);
-        let (ways, cycles) = check(trace, &machine, &workload, options.max_cycles)?;
+        let (ways, cycles) = check_trace(trace, &machine, &workload, options.max_cycles)?;
         checked += 1;
         output.row(vec![trace.to_owned(), class.to_string(), cycles.to_string(), ways.to_string(), "none".to_owned()]);
     }
-    left_out.note(references, &mut output);
+    left_out.note_missing(references, &mut output);
     output.figure("traces checked", f64::from(checked));
     if checked == 0 { Err(StudyError::Nothing("no trace ran".into())) } else { Ok(output) }
 }
 
 /// Runs a trace in all ways; returns the number of ways and the trace's cycles.
-fn check(trace: &str, machine: &Machine, workload: &Arc<Workload>, max_cycles: Option<u64>) -> Result<(usize, u64), StudyError> {
+fn check_trace(trace: &str, machine: &Machine, workload: &Arc<Workload>, max_cycles: Option<u64>) -> Result<(usize, u64), StudyError> {
     let run = |threads, epoch| {
         let options = RunOptions { threads, epoch, max_cycles, interval: Some(INTERVAL_CYCLES), ..RunOptions::default() };
-        files(machine, workload, options).map_err(|why| StudyError::Input(format!("{trace}: {why}")))
+        simulated_files(machine, workload, options).map_err(|why| StudyError::Input(format!("{trace}: {why}")))
     };
-    let base = run(THREADS[0], None)?;
+    let base = run(WORKER_COUNTS[0], None)?;
     let shorter = (base.lookahead / EPOCH_DIVISOR).max(1);
-    let all = [None, Some(shorter)].into_iter().flat_map(|epoch| THREADS.map(|threads| (threads, epoch)));
+    let all = [None, Some(shorter)].into_iter().flat_map(|epoch| WORKER_COUNTS.map(|threads| (threads, epoch)));
     let ways: Vec<_> = all.skip(1).collect();
     for &(threads, epoch) in &ways {
         let other = run(threads, epoch)?;
-        for ((name, theirs), (_, ours)) in base.named.iter().zip(&other.named) {
+        for ((name, theirs), (_, ours)) in base.files_by_name.iter().zip(&other.files_by_name) {
             if let Some(difference) = first_difference(theirs, ours) {
                 let epoch = epoch.unwrap_or(base.lookahead);
                 return Err(StudyError::Differs(format!(
@@ -98,7 +98,7 @@ fn check(trace: &str, machine: &Machine, workload: &Arc<Workload>, max_cycles: O
     Ok((ways.len() + 1, base.cycles))
 }
 
-fn files(machine: &Machine, workload: &Arc<Workload>, options: RunOptions) -> Result<Files, TaskError> {
+fn simulated_files(machine: &Machine, workload: &Arc<Workload>, options: RunOptions) -> Result<SimulatedFiles, TaskError> {
     let result = simulate(machine, workload, options)?;
     let facts = RunFacts::of(machine, &workload.name, 1);
     let named = [
@@ -106,7 +106,7 @@ fn files(machine: &Machine, workload: &Arc<Workload>, options: RunOptions) -> Re
         ("intervals.csv", csv::intervals(&result.outcome.intervals)),
         ("timeline.csv", csv::timeline(&result.outcome.timeline)),
     ];
-    Ok(Files { named, cycles: result.outcome.cycles, lookahead: result.host.lookahead_cycles })
+    Ok(SimulatedFiles { files_by_name: named, cycles: result.outcome.cycles, lookahead: result.host.lookahead_cycles })
 }
 
 /// Describes the first line in which two texts differ.

@@ -14,14 +14,14 @@ use warpshard_lab::error::TaskError;
 use super::reference::{SkippedTraces, native_trace};
 use super::{TraceRun, Traces};
 pub use check::CheckOptions;
-use cost::{CostLine, KINDS, Sample};
+use cost::{CostLine, CostSample, WORK_KINDS};
 pub use scaling::ScalingOptions;
-use set::{Class, all_traces};
+use set::{TraceClass, all_traces};
 use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::reference::References;
 use warpshard_lab::statistics::{geometric_mean, median};
 
-pub(super) use set::{Origin, STANDARD_SET};
+pub(super) use set::{STANDARD_SET, TraceOrigin};
 
 /// Options of `bench`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,9 +71,9 @@ pub fn run(references: &References, traces: &Traces<'_>, options: &BenchOptions)
         "wait %",
         "decode ms",
     ]);
-    let mut rates: Vec<(Class, f64)> = Vec::new();
-    let mut of_classes: Vec<(Class, f64)> = Vec::new();
-    let mut samples: Vec<(&str, Sample)> = Vec::new();
+    let mut rates: Vec<(TraceClass, f64)> = Vec::new();
+    let mut of_classes: Vec<(TraceClass, f64)> = Vec::new();
+    let mut samples: Vec<(&str, CostSample)> = Vec::new();
     let mut speedups: Vec<(usize, f64)> = Vec::new();
     let mut left_out = SkippedTraces::default();
     for &(trace, class) in all_traces() {
@@ -82,9 +82,9 @@ pub fn run(references: &References, traces: &Traces<'_>, options: &BenchOptions)
         }
         let measured = |folder: PathBuf| {
             let path = if options.native { native_trace(&folder, &traces.cache, trace)? } else { folder };
-            measure(&path, traces, options)
+            measure_trace(&path, traces, options)
         };
-        let Some(measured) = left_out.found(
+        let Some(measured) = left_out.unwrap_or_skip(
             trace,
             crate::trace_folder(references, &traces.cache, trace).and_then(|folder| folder.map(measured).transpose()),
             &mut output,
@@ -117,22 +117,22 @@ pub fn run(references: &References, traces: &Traces<'_>, options: &BenchOptions)
             if run.warp_instructions >= MIN_WARP_INSTRUCTIONS {
                 rates.push((class, run.warp_instructions as f64 / seconds));
             }
-            of_classes.push((class, class.work(run) as f64 / seconds));
+            of_classes.push((class, class.work_amount(run) as f64 / seconds));
             let work = [run.warp_instructions, run.l1_accesses, run.llc_accesses, run.active_sm_cycles].map(|amount| amount as f64);
-            samples.push((trace, Sample { work, seconds: *seconds }));
+            samples.push((trace, CostSample { work, seconds: *seconds }));
         }
     }
-    left_out.note(references, &mut output);
+    left_out.note_missing(references, &mut output);
     let all: Vec<f64> = rates.iter().map(|(_, rate)| *rate).collect();
     let all = geometric_mean(&all).ok_or_else(|| StudyError::Nothing("no trace with enough instructions ran".into()))?;
     output.figure(
         &format!("geometric mean over traces of at least {MIN_WARP_INSTRUCTIONS} warp instructions, {first} thread(s), kinstr/s"),
         all / 1e3,
     );
-    for class in [Class::Compute, Class::Memory, Class::Latency] {
+    for class in [TraceClass::Compute, TraceClass::Memory, TraceClass::Latency] {
         let of_class: Vec<f64> = of_classes.iter().filter(|(c, _)| *c == class).map(|(_, rate)| *rate).collect();
         if let Some(mean) = geometric_mean(&of_class) {
-            output.figure(&format!("geometric mean of {class}, {} per second, millions", class.unit()), mean / 1e6);
+            output.figure(&format!("geometric mean of {class}, {} per second, millions", class.work_unit()), mean / 1e6);
         }
     }
     if first == 1 {
@@ -184,7 +184,7 @@ pub fn run_process(
     configuration: &str,
     options: &BenchOptions,
 ) -> Result<StudyOutput, StudyError> {
-    process::run(&process::Process {
+    process::run(&process::ProcessOptions {
         machine: traces.machine,
         configuration,
         references,
@@ -196,18 +196,19 @@ pub fn run_process(
 }
 
 /// Reports the fitted host cost per kind of work, and the residual of each trace.
-fn describe_costs(samples: &[(&str, Sample)], output: &mut StudyOutput) {
-    let all: Vec<Sample> = samples.iter().map(|(_, sample)| *sample).collect();
+fn describe_costs(samples: &[(&str, CostSample)], output: &mut StudyOutput) {
+    let all: Vec<CostSample> = samples.iter().map(|(_, sample)| *sample).collect();
     let Some(line) = CostLine::fit(&all) else { return };
-    for (kind, cost) in KINDS.iter().zip(line.costs) {
+    for (kind, cost) in WORK_KINDS.iter().zip(line.costs) {
         output.figure(&format!("fitted cost, ns per {kind}"), cost * 1e9);
     }
-    let residuals: Vec<String> = samples.iter().map(|(trace, sample)| format!("{trace} {:+.0} %", 100.0 * line.residual(sample))).collect();
+    let residuals: Vec<String> =
+        samples.iter().map(|(trace, sample)| format!("{trace} {:+.0} %", 100.0 * line.relative_residual(sample))).collect();
     output.note(format!("error of the fitted times: {}", residuals.join(", ")));
 }
 
 /// Returns the median seconds and the run nearest to the median for each thread count.
-fn measure(folder: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Result<Vec<(usize, f64, TraceRun)>, TaskError> {
+fn measure_trace(folder: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Result<Vec<(usize, f64, TraceRun)>, TaskError> {
     let mut runs: Vec<Vec<TraceRun>> = vec![Vec::new(); options.threads.len()];
     for _ in 0..options.runs.max(1) {
         for (of_count, &threads) in runs.iter_mut().zip(&options.threads) {

@@ -13,10 +13,10 @@ use warpshard_lab::reference::References;
 use warpshard_lab::statistics::{geometric_mean, median};
 
 use super::super::reference::SkippedTraces;
-use super::set::{Class, STANDARD_SET};
+use super::set::{STANDARD_SET, TraceClass};
 
 /// Options of `bench --process`.
-pub(super) struct Process<'a> {
+pub(super) struct ProcessOptions<'a> {
     /// Name or file of the machine.
     pub(super) machine: &'a str,
     /// Name of the reference's configuration.
@@ -37,24 +37,25 @@ pub(super) struct Process<'a> {
 ///
 /// # Errors
 /// Fails if the reference's results cannot be read, or no trace ran.
-pub(super) fn run(process: &Process<'_>) -> Result<StudyOutput, StudyError> {
+pub(super) fn run(process: &ProcessOptions<'_>) -> Result<StudyOutput, StudyError> {
     let rows = crate::accel_sim_results(process.references, process.configuration).map_err(StudyError::reference)?.rows;
     let program = std::env::current_exe().map_err(|error| StudyError::Input(format!("cannot find this program: {error}")))?;
     let title = format!("whole process on {}, from text, against {}", process.machine, process.configuration);
     let mut output = StudyOutput::new("bench-process", title);
     output.columns(&["trace", "class", "threads", "ms", "reference s", "times faster"]);
-    let mut ratios: Vec<(Class, usize, f64)> = Vec::new();
+    let mut ratios: Vec<(TraceClass, usize, f64)> = Vec::new();
     let mut left_out = SkippedTraces::default();
     for &(trace, class) in STANDARD_SET.iter().filter(|(trace, _)| process.only.is_none_or(|only| trace.contains(only))) {
         let Some(theirs) = rows.iter().find(|row| row.trace == trace).map(|row| row.user_seconds) else {
             output.note(format!("{trace}: the reference has no result"));
             continue;
         };
-        let Some(folder) = left_out.found(trace, crate::trace_folder(process.references, &process.cache, trace), &mut output) else {
+        let Some(folder) = left_out.unwrap_or_skip(trace, crate::trace_folder(process.references, &process.cache, trace), &mut output)
+        else {
             continue;
         };
         for &threads in process.threads {
-            let seconds = match timed(&program, process, &folder, threads) {
+            let seconds = match median_seconds(&program, process, &folder, threads) {
                 Ok(seconds) => seconds,
                 Err(why) => {
                     output.note(format!("{trace} on {threads} threads: {why}"));
@@ -72,24 +73,24 @@ pub(super) fn run(process: &Process<'_>) -> Result<StudyOutput, StudyError> {
             ]);
         }
     }
-    left_out.note(process.references, &mut output);
+    left_out.note_missing(process.references, &mut output);
     for &threads in process.threads {
-        let of = |classes: &[Class]| {
+        let of = |classes: &[TraceClass]| {
             let measured = ratios.iter().filter(|(class, on, _)| classes.contains(class) && *on == threads);
             measured.map(|(_, _, ratio)| *ratio).collect::<Vec<_>>()
         };
         let on = if threads == 1 { "on 1 thread".to_owned() } else { format!("on {threads} threads") };
         for (name, classes) in [
-            ("compute", &[Class::Compute][..]),
-            ("memory", &[Class::Memory]),
-            ("compute and memory", &[Class::Compute, Class::Memory]),
-            ("latency", &[Class::Latency]),
+            ("compute", &[TraceClass::Compute][..]),
+            ("memory", &[TraceClass::Memory]),
+            ("compute and memory", &[TraceClass::Compute, TraceClass::Memory]),
+            ("latency", &[TraceClass::Latency]),
         ] {
             if let Some(mean) = geometric_mean(&of(classes)) {
                 output.figure(&format!("times faster {on}, geometric mean, {name}"), mean);
             }
         }
-        if let Some(least) = of(&[Class::Compute]).into_iter().min_by(f64::total_cmp) {
+        if let Some(least) = of(&[TraceClass::Compute]).into_iter().min_by(f64::total_cmp) {
             output.figure(&format!("times faster {on}, least of compute"), least);
         }
     }
@@ -97,7 +98,7 @@ pub(super) fn run(process: &Process<'_>) -> Result<StudyOutput, StudyError> {
 }
 
 /// Returns the median seconds of a process that runs the trace.
-fn timed(program: &Path, process: &Process<'_>, folder: &Path, threads: usize) -> Result<f64, TaskError> {
+fn median_seconds(program: &Path, process: &ProcessOptions<'_>, folder: &Path, threads: usize) -> Result<f64, TaskError> {
     let out = tempfile::tempdir()?;
     let mut all = Vec::new();
     for run in 0..process.runs.max(1) {

@@ -6,7 +6,7 @@ use crate::TraceRun;
 
 /// Origin of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum TraceOrigin {
     /// A trace recorded on a GPU.
     Recorded,
     /// A trace written by the generator.
@@ -15,8 +15,8 @@ pub(crate) enum Origin {
     Executed,
 }
 
-impl Origin {
-    pub(crate) fn of(trace: &str) -> Self {
+impl TraceOrigin {
+    pub(crate) fn from_name(trace: &str) -> Self {
         match trace.split_once('-') {
             Some(("real", _)) => Self::Recorded,
             Some(("prog", _)) => Self::Executed,
@@ -25,7 +25,7 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for TraceOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Recorded => "recorded",
@@ -37,7 +37,7 @@ impl fmt::Display for Origin {
 
 /// The resource that bounds a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum TraceClass {
     /// Bound by issue slots and execution units.
     Compute,
     /// Bound by the memory system's bandwidth.
@@ -46,9 +46,9 @@ pub(crate) enum Class {
     Latency,
 }
 
-impl Class {
+impl TraceClass {
     /// Returns the amount of the work that bounds a trace of the class.
-    pub(super) fn work(self, run: &TraceRun) -> u64 {
+    pub(super) fn work_amount(self, run: &TraceRun) -> u64 {
         match self {
             Self::Compute => run.warp_instructions,
             Self::Memory => run.llc_accesses,
@@ -57,7 +57,7 @@ impl Class {
     }
 
     /// Returns the unit of the work that bounds a trace of the class.
-    pub(super) fn unit(self) -> &'static str {
+    pub(super) fn work_unit(self) -> &'static str {
         match self {
             Self::Compute => "warp instructions",
             Self::Memory => "LLC sectors",
@@ -66,7 +66,7 @@ impl Class {
     }
 }
 
-impl fmt::Display for Class {
+impl fmt::Display for TraceClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Compute => "compute",
@@ -77,28 +77,28 @@ impl fmt::Display for Class {
 }
 
 /// Traces of the standard set, by class. A reference simulator has results for each of them.
-pub(crate) const STANDARD_SET: &[(&str, Class)] = &[
-    ("gen-ffma_ind8_full", Class::Compute),
-    ("gen-dfma_ind8_full", Class::Compute),
-    ("gen-smem_conflict1", Class::Compute),
-    ("gen-smem_conflict8", Class::Compute),
-    ("gen-gemm_512x512x32", Class::Compute),
-    ("gen-vecadd_4096x256", Class::Memory),
-    ("real-vecadd-f64-100k-volta", Class::Memory),
-    ("gen-stride2", Class::Memory),
-    ("gen-stride8", Class::Memory),
-    ("gen-gather_delta", Class::Memory),
-    ("real-bfs-rodinia-3.1-4096", Class::Memory),
-    ("gen-pchase_l1_2048", Class::Latency),
-    ("gen-pchase_dram_192", Class::Latency),
-    ("gen-atomic_same", Class::Latency),
+pub(crate) const STANDARD_SET: &[(&str, TraceClass)] = &[
+    ("gen-ffma_ind8_full", TraceClass::Compute),
+    ("gen-dfma_ind8_full", TraceClass::Compute),
+    ("gen-smem_conflict1", TraceClass::Compute),
+    ("gen-smem_conflict8", TraceClass::Compute),
+    ("gen-gemm_512x512x32", TraceClass::Compute),
+    ("gen-vecadd_4096x256", TraceClass::Memory),
+    ("real-vecadd-f64-100k-volta", TraceClass::Memory),
+    ("gen-stride2", TraceClass::Memory),
+    ("gen-stride8", TraceClass::Memory),
+    ("gen-gather_delta", TraceClass::Memory),
+    ("real-bfs-rodinia-3.1-4096", TraceClass::Memory),
+    ("gen-pchase_l1_2048", TraceClass::Latency),
+    ("gen-pchase_dram_192", TraceClass::Latency),
+    ("gen-atomic_same", TraceClass::Latency),
 ];
 
 /// Traces of programs whose SMs do not run in lock-step: CTAs of different lengths, branches that depend on data. They count in the rates
 /// of their class; no reference simulator has results for them.
-pub(super) const IRREGULAR_SET: &[(&str, Class)] = &[("prog-tpacf", Class::Compute), ("prog-dxtc", Class::Compute)];
+pub(super) const IRREGULAR_SET: &[(&str, TraceClass)] = &[("prog-tpacf", TraceClass::Compute), ("prog-dxtc", TraceClass::Compute)];
 
 /// Iterates over all traces that contribute to the rates.
-pub(super) fn all_traces() -> impl Iterator<Item = &'static (&'static str, Class)> {
+pub(super) fn all_traces() -> impl Iterator<Item = &'static (&'static str, TraceClass)> {
     STANDARD_SET.iter().chain(IRREGULAR_SET)
 }

@@ -16,7 +16,7 @@ use warpshard_report::metrics;
 use warpshard_workload::Workload;
 
 /// Model of kernels that run one after the other, with one CTA per four SMs.
-const LAUNCHES: &str = r#"
+const SEQUENTIAL_KERNELS_MODEL: &str = r#"
 name = "launches"
 summary = "Many small kernels one after the other"
 
@@ -40,7 +40,7 @@ body = [
 "#;
 
 /// Model of one warp that loads, computes and loads again.
-const ONE_WARP: &str = r#"
+const ONE_WARP_MODEL: &str = r#"
 name = "one_warp"
 summary = "One warp"
 
@@ -62,35 +62,35 @@ body = [
 "#;
 
 /// CTAs per SM in the cases that grow with the machine.
-pub(super) const PER_SM: u32 = 8;
+pub(super) const CTAS_PER_SM: u32 = 8;
 /// Rows and columns of the `gemm_tiled` tile that a CTA computes.
-const TILE: u32 = 64;
+const TILE_SIZE: u32 = 64;
 
 /// A workload whose size depends on the machine.
-struct Case {
+struct SizeCase {
     name: &'static str,
     workload: fn(sms: u32, per_sm: u32) -> Result<Workload, TaskError>,
 }
 
-const CASES: [Case; 6] = [
-    Case {
+const SIZE_CASES: [SizeCase; 6] = [
+    SizeCase {
         name: "compute",
         workload: |sms, per_sm| {
             // The matrices grow in the dimensions of the CTA grid and not in the dimension of the sums, so a CTA has as many instructions
             // on every machine.
-            let (rows, columns) = near_square(sms * per_sm);
-            model("gemm_tiled", &[("m", TILE * rows), ("n", TILE * columns), ("k", 64)])
+            let (rows, columns) = near_square_tiles(sms * per_sm);
+            workload_from_model("gemm_tiled", &[("m", TILE_SIZE * rows), ("n", TILE_SIZE * columns), ("k", 64)])
         },
     },
-    Case { name: "divergent", workload: |sms, per_sm| model("divergent", &[("cta_count", sms * per_sm)]) },
-    Case { name: "memory", workload: |sms, per_sm| model("stream", &[("cta_count", sms * per_sm)]) },
-    Case { name: "one CTA", workload: |_, _| model("gather", &[("cta_count", 1), ("rounds", 400)]) },
-    Case { name: "one warp", workload: |_, _| text("one_warp", ONE_WARP, &[]) },
-    Case {
+    SizeCase { name: "divergent", workload: |sms, per_sm| workload_from_model("divergent", &[("cta_count", sms * per_sm)]) },
+    SizeCase { name: "memory", workload: |sms, per_sm| workload_from_model("stream", &[("cta_count", sms * per_sm)]) },
+    SizeCase { name: "one CTA", workload: |_, _| workload_from_model("gather", &[("cta_count", 1), ("rounds", 400)]) },
+    SizeCase { name: "one warp", workload: |_, _| workload_from_text("one_warp", ONE_WARP_MODEL, &[]) },
+    SizeCase {
         name: "launches",
         workload: |sms, _| {
             let width = [("width".to_owned(), sms.div_ceil(4).to_string())];
-            text("launches", LAUNCHES, &width)
+            workload_from_text("launches", SEQUENTIAL_KERNELS_MODEL, &width)
         },
     },
 ];
@@ -99,28 +99,28 @@ const CASES: [Case; 6] = [
 ///
 /// # Errors
 /// Fails if the case does not exist, or its model is invalid.
-pub(super) fn workload(case: &str, sms: u32, per_sm: u32) -> Result<Workload, TaskError> {
-    let case = CASES.iter().find(|known| known.name == case).ok_or_else(|| format!("there is no case `{case}`"))?;
+pub(super) fn case_workload(case: &str, sms: u32, per_sm: u32) -> Result<Workload, TaskError> {
+    let case = SIZE_CASES.iter().find(|known| known.name == case).ok_or_else(|| format!("there is no case `{case}`"))?;
     (case.workload)(sms, per_sm)
 }
 
 /// Returns the rows and columns of a matrix of exactly `tiles` tiles: the two divisors nearest to each other.
-fn near_square(tiles: u32) -> (u32, u32) {
+fn near_square_tiles(tiles: u32) -> (u32, u32) {
     let rows = (1..=tiles.isqrt()).rev().find(|rows| tiles.is_multiple_of(*rows)).unwrap_or(1);
     (rows, tiles / rows)
 }
 
-fn text(name: &str, text: &str, parameters: &[(String, String)]) -> Result<Workload, TaskError> {
+fn workload_from_text(name: &str, text: &str, parameters: &[(String, String)]) -> Result<Workload, TaskError> {
     Model::from_text(name, text, 1, parameters).map(|model| model.workload()).map_err(TaskError::from)
 }
 
-fn model(name: &str, parameters: &[(&str, u32)]) -> Result<Workload, TaskError> {
+fn workload_from_model(name: &str, parameters: &[(&str, u32)]) -> Result<Workload, TaskError> {
     let parameters: Vec<(String, String)> = parameters.iter().map(|(key, value)| ((*key).to_owned(), value.to_string())).collect();
     builtin(name, 1, &parameters).map_err(TaskError::from)
 }
 
 /// Returns the number of partitions, a power of two, that gives a machine of `sms` SMs as much memory per SM as machine `of`.
-fn partitions(sms: u32, of: &Machine) -> u32 {
+fn partition_count(sms: u32, of: &Machine) -> u32 {
     let exact = f64::from(of.mem.map.partitions) * f64::from(sms) / f64::from(of.gpu.sms);
     (1..=of.mem.map.partitions.max(1) * 8)
         .filter(|n| n.is_power_of_two())
@@ -143,13 +143,13 @@ pub(super) fn run(machine: &str, overrides: &[(String, String)], sizes: &[u32], 
     let mut sizes = sizes.to_vec();
     sizes.sort_unstable();
     let mut worst: f64 = 1.0;
-    for case in &CASES {
+    for case in &SIZE_CASES {
         let mut reference = None;
         for &sms in &sizes {
-            let partitions = partitions(sms, &base);
+            let partitions = partition_count(sms, &base);
             let sized = [("gpu.sms".to_owned(), sms.to_string()), ("mem.map.partitions".to_owned(), partitions.to_string())];
             let machine = load(machine, overrides, &sized)?;
-            let workload = Arc::new((case.workload)(sms, PER_SM).map_err(StudyError::input)?);
+            let workload = Arc::new((case.workload)(sms, CTAS_PER_SM).map_err(StudyError::input)?);
             let ctas: u32 = workload.kernels.iter().map(|kernel| kernel.info.ctas()).sum();
             let mut seconds = Vec::new();
             let mut measured = (0, 0);
@@ -198,16 +198,16 @@ mod tests {
     #[test]
     fn memory_grows_with_the_machine() {
         let v100 = load("v100", &[], &[]).unwrap();
-        assert_eq!([1, 8, 28, 56, 80, 160, 320].map(|sms| partitions(sms, &v100)), [1, 4, 8, 16, 32, 64, 128]);
+        assert_eq!([1, 8, 28, 56, 80, 160, 320].map(|sms| partition_count(sms, &v100)), [1, 4, 8, 16, 32, 64, 128]);
     }
 
     #[test]
     fn cases_that_grow_have_the_same_work_per_sm_on_every_machine() {
         for name in ["compute", "divergent", "memory"] {
-            let case = CASES.iter().find(|case| case.name == name).unwrap();
+            let case = SIZE_CASES.iter().find(|case| case.name == name).unwrap();
             let mut lengths = BTreeSet::new();
             for sms in [1, 7, 8, 28, 56, 80, 160, 320] {
-                let workload = (case.workload)(sms, PER_SM).unwrap();
+                let workload = (case.workload)(sms, CTAS_PER_SM).unwrap();
                 let [kernel] = &workload.kernels[..] else { panic!("{name} has one kernel") };
                 let ctas = kernel.info.ctas();
                 assert_eq!(ctas, 8 * sms, "{name} on {sms} SMs");
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn every_case_runs_on_machines_of_several_sizes() {
         let output = run("tiny", &[], &[1, 8], 1).unwrap();
-        assert_eq!(output.column("case").unwrap().len(), 2 * CASES.len());
+        assert_eq!(output.column("case").unwrap().len(), 2 * SIZE_CASES.len());
         assert!(output.column("warp instr").unwrap().iter().all(|count| count.parse::<u64>().unwrap() > 0));
     }
 }

@@ -17,8 +17,8 @@ use warpshard_lab::error::TaskError;
 use warpshard_run::Catalogue;
 
 use super::measurements::Measurements;
-use super::probe::Bench;
-use super::rows::{self, Row};
+use super::probe::ProbeMachine;
+use super::rows::{self, MicroRow};
 
 /// Derivation of a key's value from a measured value.
 enum Derivation {
@@ -35,20 +35,20 @@ enum Derivation {
 }
 
 /// A rule that derives one key of a machine.
-struct Rule {
+struct DerivationRule {
     key: &'static str,
-    from: &'static str,
-    how: Derivation,
+    measured_key: &'static str,
+    derivation: Derivation,
 }
 
-const fn rule(key: &'static str, from: &'static str, how: Derivation) -> Rule {
-    Rule { key, from, how }
+const fn derivation_rule(key: &'static str, from: &'static str, how: Derivation) -> DerivationRule {
+    DerivationRule { key, measured_key: from, derivation: how }
 }
 
-impl Rule {
+impl DerivationRule {
     /// Returns `true` if the core model reads the key: timing of units belongs to cores with a scoreboard, timing of pipes to cores with
     /// control words. An L1 hit takes the latency of the tags or, after it, the latency of the data.
-    fn is_of(&self, core: &Sm) -> bool {
+    fn is_read_by(&self, core: &Sm) -> bool {
         let words = core.style == CoreStyle::ControlWords;
         let others = if core.l1.data_latency > 0 { "gpu.sm.l1.latency" } else { "gpu.sm.l1.data_latency" };
         !self.key.starts_with(if words { "gpu.sm.timing." } else { "gpu.sm.control." }) && self.key != others
@@ -56,53 +56,61 @@ impl Rule {
 }
 
 /// The rules, in the order of application.
-const RULES: &[Rule] = &[
-    rule("clocks.core", "device.core_khz", Derivation::Clock),
-    rule("gpu.sms", "device.sms", Derivation::Property(1.0)),
-    rule("gpu.sm.warps", "device.threads_sm", Derivation::Property(32.0)),
-    rule("gpu.sm.max_threads", "device.threads_sm", Derivation::Property(1.0)),
-    rule("gpu.sm.registers", "device.regs_sm", Derivation::Property(1.0)),
-    rule("gpu.sm.timing.sp.initiation", "throughput_ops_per_cycle_per_sm.ffma.32", Derivation::Initiation("gpu.sm.units.sp")),
-    rule("gpu.sm.timing.int.initiation", "throughput_ops_per_cycle_per_sm.imad.32", Derivation::Initiation("gpu.sm.units.int")),
-    rule("gpu.sm.timing.alu.initiation", "throughput_ops_per_cycle_per_sm.lop.32", Derivation::Initiation("gpu.sm.units.int")),
-    rule("gpu.sm.timing.sfu.initiation", "throughput_ops_per_cycle_per_sm.ex2.32", Derivation::Initiation("gpu.sm.units.sfu")),
-    rule("gpu.sm.timing.dp.initiation", "throughput_ops_per_cycle_per_sm.dfma.32", Derivation::Initiation("gpu.sm.units.dp")),
-    rule(
+const DERIVATION_RULES: &[DerivationRule] = &[
+    derivation_rule("clocks.core", "device.core_khz", Derivation::Clock),
+    derivation_rule("gpu.sms", "device.sms", Derivation::Property(1.0)),
+    derivation_rule("gpu.sm.warps", "device.threads_sm", Derivation::Property(32.0)),
+    derivation_rule("gpu.sm.max_threads", "device.threads_sm", Derivation::Property(1.0)),
+    derivation_rule("gpu.sm.registers", "device.regs_sm", Derivation::Property(1.0)),
+    derivation_rule("gpu.sm.timing.sp.initiation", "throughput_ops_per_cycle_per_sm.ffma.32", Derivation::Initiation("gpu.sm.units.sp")),
+    derivation_rule("gpu.sm.timing.int.initiation", "throughput_ops_per_cycle_per_sm.imad.32", Derivation::Initiation("gpu.sm.units.int")),
+    derivation_rule("gpu.sm.timing.alu.initiation", "throughput_ops_per_cycle_per_sm.lop.32", Derivation::Initiation("gpu.sm.units.int")),
+    derivation_rule("gpu.sm.timing.sfu.initiation", "throughput_ops_per_cycle_per_sm.ex2.32", Derivation::Initiation("gpu.sm.units.sfu")),
+    derivation_rule("gpu.sm.timing.dp.initiation", "throughput_ops_per_cycle_per_sm.dfma.32", Derivation::Initiation("gpu.sm.units.dp")),
+    derivation_rule(
         "gpu.sm.timing.tensor.initiation",
         "mma_sync.chains4_warps16_cycles_per_mma_per_warp",
         Derivation::Matrix("gpu.sm.units.tensor", 16.0),
     ),
-    rule("gpu.sm.timing.sp.latency", "latency.ffma", Derivation::Latency),
-    rule("gpu.sm.timing.int.latency", "latency.imad", Derivation::Latency),
-    rule("gpu.sm.timing.alu.latency", "latency.lop", Derivation::Latency),
-    rule("gpu.sm.timing.sfu.latency", "latency.ex2", Derivation::Latency),
-    rule("gpu.sm.timing.dp.latency", "latency.dfma", Derivation::Latency),
-    rule("gpu.sm.timing.tensor.latency", "mma_sync.chains1_warps4_cycles_per_mma_per_warp", Derivation::Latency),
-    rule("gpu.sm.timing.barrier.latency", "barriers.bar_1", Derivation::Latency),
-    rule("gpu.sm.control.fma.initiation", "throughput_ops_per_cycle_per_sm.ffma.32", Derivation::Initiation("gpu.sm.schedulers")),
-    rule("gpu.sm.control.heavy.initiation", "throughput_ops_per_cycle_per_sm.imad.32", Derivation::Initiation("gpu.sm.schedulers")),
-    rule("gpu.sm.control.alu.initiation", "throughput_ops_per_cycle_per_sm.lop.32", Derivation::Initiation("gpu.sm.schedulers")),
-    rule("gpu.sm.control.xu.initiation", "throughput_ops_per_cycle_per_sm.ex2.32", Derivation::Initiation("gpu.sm.schedulers")),
-    rule("gpu.sm.control.dp.initiation", "throughput_ops_per_cycle_per_sm.dfma.32", Derivation::Initiation("gpu.sm.schedulers")),
-    rule(
+    derivation_rule("gpu.sm.timing.sp.latency", "latency.ffma", Derivation::Latency),
+    derivation_rule("gpu.sm.timing.int.latency", "latency.imad", Derivation::Latency),
+    derivation_rule("gpu.sm.timing.alu.latency", "latency.lop", Derivation::Latency),
+    derivation_rule("gpu.sm.timing.sfu.latency", "latency.ex2", Derivation::Latency),
+    derivation_rule("gpu.sm.timing.dp.latency", "latency.dfma", Derivation::Latency),
+    derivation_rule("gpu.sm.timing.tensor.latency", "mma_sync.chains1_warps4_cycles_per_mma_per_warp", Derivation::Latency),
+    derivation_rule("gpu.sm.timing.barrier.latency", "barriers.bar_1", Derivation::Latency),
+    derivation_rule(
+        "gpu.sm.control.fma.initiation",
+        "throughput_ops_per_cycle_per_sm.ffma.32",
+        Derivation::Initiation("gpu.sm.schedulers"),
+    ),
+    derivation_rule(
+        "gpu.sm.control.heavy.initiation",
+        "throughput_ops_per_cycle_per_sm.imad.32",
+        Derivation::Initiation("gpu.sm.schedulers"),
+    ),
+    derivation_rule("gpu.sm.control.alu.initiation", "throughput_ops_per_cycle_per_sm.lop.32", Derivation::Initiation("gpu.sm.schedulers")),
+    derivation_rule("gpu.sm.control.xu.initiation", "throughput_ops_per_cycle_per_sm.ex2.32", Derivation::Initiation("gpu.sm.schedulers")),
+    derivation_rule("gpu.sm.control.dp.initiation", "throughput_ops_per_cycle_per_sm.dfma.32", Derivation::Initiation("gpu.sm.schedulers")),
+    derivation_rule(
         "gpu.sm.control.tensor.initiation",
         "mma_sync.chains4_warps16_cycles_per_mma_per_warp",
         Derivation::Matrix("gpu.sm.schedulers", 16.0),
     ),
-    rule("gpu.sm.control.xu.latency", "latency.ex2", Derivation::Latency),
-    rule("gpu.sm.control.tensor.latency", "mma_sync.chains1_warps4_cycles_per_mma_per_warp", Derivation::Latency),
-    rule("gpu.sm.control.shuffle.latency", "latency.shfl", Derivation::Latency),
-    rule("gpu.sm.control.match.latency", "latency.match", Derivation::Latency),
-    rule("gpu.sm.control.redux.latency", "latency.redux", Derivation::Latency),
-    rule("gpu.sm.control.barrier_latency", "barriers.bar_1", Derivation::Latency),
-    rule("gpu.sm.control.fence_cta", "barriers.fence_0", Derivation::Latency),
-    rule("gpu.sm.control.fence_gpu", "barriers.fence_1", Derivation::Latency),
-    rule("gpu.sm.control.fence_system", "barriers.fence_2", Derivation::Latency),
-    rule("gpu.sm.shared.latency", "chase_shared.1", Derivation::Latency),
-    rule("gpu.sm.l1.latency", "chase_ca.4", Derivation::Latency),
-    rule("gpu.sm.l1.data_latency", "chase_ca.4", Derivation::Latency),
-    rule("mem.rop_latency", "chase_cg.0.25", Derivation::Latency),
-    rule("mem.dram_latency", "chase_cg.64", Derivation::Latency),
+    derivation_rule("gpu.sm.control.xu.latency", "latency.ex2", Derivation::Latency),
+    derivation_rule("gpu.sm.control.tensor.latency", "mma_sync.chains1_warps4_cycles_per_mma_per_warp", Derivation::Latency),
+    derivation_rule("gpu.sm.control.shuffle.latency", "latency.shfl", Derivation::Latency),
+    derivation_rule("gpu.sm.control.match.latency", "latency.match", Derivation::Latency),
+    derivation_rule("gpu.sm.control.redux.latency", "latency.redux", Derivation::Latency),
+    derivation_rule("gpu.sm.control.barrier_latency", "barriers.bar_1", Derivation::Latency),
+    derivation_rule("gpu.sm.control.fence_cta", "barriers.fence_0", Derivation::Latency),
+    derivation_rule("gpu.sm.control.fence_gpu", "barriers.fence_1", Derivation::Latency),
+    derivation_rule("gpu.sm.control.fence_system", "barriers.fence_2", Derivation::Latency),
+    derivation_rule("gpu.sm.shared.latency", "chase_shared.1", Derivation::Latency),
+    derivation_rule("gpu.sm.l1.latency", "chase_ca.4", Derivation::Latency),
+    derivation_rule("gpu.sm.l1.data_latency", "chase_ca.4", Derivation::Latency),
+    derivation_rule("mem.rop_latency", "chase_cg.0.25", Derivation::Latency),
+    derivation_rule("mem.dram_latency", "chase_cg.64", Derivation::Latency),
 ];
 
 /// Maximum simulations per rule.
@@ -113,14 +121,14 @@ const TOLERANCE_CYCLES: f64 = 0.5;
 const MAX_REMAINING_SHARE: f64 = 0.6;
 
 /// A derived value of a key.
-struct Derived {
+struct DerivedValue {
     value: String,
     comment: String,
 }
 
 /// The machine derived by `calibrate`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Calibrated {
+pub struct CalibratedMachine {
     /// Text of the machine file.
     pub toml: String,
     /// A line per rule: the derived value, or the reason why the base's value stays.
@@ -140,15 +148,15 @@ pub fn calibrate(
     overrides: &[(String, String)],
     measurements: &Measurements,
     lab: &Lab,
-) -> Result<Calibrated, TaskError> {
-    let (rows, _) = rows::all()?;
+) -> Result<CalibratedMachine, TaskError> {
+    let (rows, _) = rows::all_rows()?;
     let mut calibration = Calibration { catalogue, base, settings: overrides.to_vec(), derived: BTreeMap::new(), report: Vec::new(), lab };
     let core = calibration.load()?.machine.gpu.sm;
-    for rule in RULES.iter().filter(|rule| rule.is_of(&core)) {
-        calibration.apply(rule, measurements, &rows)?;
+    for rule in DERIVATION_RULES.iter().filter(|rule| rule.is_read_by(&core)) {
+        calibration.apply_rule(rule, measurements, &rows)?;
     }
-    let toml = calibration.file(measurements, overrides)?;
-    Ok(Calibrated { toml, derived: calibration.derived.len(), report: calibration.report })
+    let toml = calibration.machine_text(measurements, overrides)?;
+    Ok(CalibratedMachine { toml, derived: calibration.derived.len(), report: calibration.report })
 }
 
 /// State of a calibration.
@@ -157,19 +165,19 @@ struct Calibration<'a> {
     base: &'a str,
     /// The user's overrides and all derived values.
     settings: Vec<(String, String)>,
-    derived: BTreeMap<&'static str, Derived>,
+    derived: BTreeMap<&'static str, DerivedValue>,
     report: Vec<String>,
     lab: &'a Lab,
 }
 
 /// Returns the value of a key as written in a machine file; `None` if the machine has no such key.
-fn value_of(loaded: &Loaded, key: &str) -> Option<String> {
+fn key_value(loaded: &Loaded, key: &str) -> Option<String> {
     let setting = loaded.provenance.settings().iter().find(|setting| setting.key.path == key)?;
     Some(setting.key.kind.write(&setting.value))
 }
 
-fn integer_of(loaded: &Loaded, key: &str) -> Option<i64> {
-    value_of(loaded, key)?.parse().ok()
+fn key_integer(loaded: &Loaded, key: &str) -> Option<i64> {
+    key_value(loaded, key)?.parse().ok()
 }
 
 impl Calibration<'_> {
@@ -178,69 +186,73 @@ impl Calibration<'_> {
         self.catalogue.machine(self.base, &overrides).map_err(TaskError::from)
     }
 
-    fn keep_base(&mut self, rule: &Rule, why: &str) {
+    fn report_base_kept(&mut self, rule: &DerivationRule, why: &str) {
         self.report.push(format!("{}: stays, {why}", rule.key));
     }
 
-    fn apply(&mut self, rule: &Rule, measurements: &Measurements, rows: &[Row]) -> Result<(), TaskError> {
-        let Some(measured) = measurements.number(rule.from).map_err(|error| error.to_string())? else {
-            self.keep_base(rule, &format!("there is no `{}`", rule.from));
+    fn apply_rule(&mut self, rule: &DerivationRule, measurements: &Measurements, rows: &[MicroRow]) -> Result<(), TaskError> {
+        let Some(measured) = measurements.number(rule.measured_key).map_err(|error| error.to_string())? else {
+            self.report_base_kept(rule, &format!("there is no `{}`", rule.measured_key));
             return Ok(());
         };
         let machine = self.load()?;
-        let Some(present) = value_of(&machine, rule.key) else {
-            self.keep_base(rule, "the base has no such key");
+        let Some(present) = key_value(&machine, rule.key) else {
+            self.report_base_kept(rule, "the base has no such key");
             return Ok(());
         };
-        let value = match rule.how {
+        let value = match rule.derivation {
             Derivation::Clock => format!("{:.3} MHz", measured / 1000.0),
             Derivation::Property(part) => format!("{:.0}", measured / part),
             Derivation::Initiation(units) | Derivation::Matrix(units, _) => {
-                let Some(units) = integer_of(&machine, units).filter(|units| *units > 0) else {
-                    self.keep_base(rule, "the base has no such units");
+                let Some(units) = key_integer(&machine, units).filter(|units| *units > 0) else {
+                    self.report_base_kept(rule, "the base has no such units");
                     return Ok(());
                 };
-                let cycles = match rule.how {
+                let cycles = match rule.derivation {
                     Derivation::Matrix(_, warps) => measured * units as f64 / warps,
                     _ => 32.0 * units as f64 / measured,
                 };
                 format!("{:.0}", cycles.max(1.0))
             }
-            Derivation::Latency => return self.latency(rule, measured, &present, rows),
+            Derivation::Latency => return self.adjust_latency(rule, measured, &present, rows),
         };
-        let comment = format!("micro:{}, {measured}; the base's is {present}", rule.from);
-        self.set(rule, value, comment)
+        let comment = format!("micro:{}, {measured}; the base's is {present}", rule.measured_key);
+        self.set_derived(rule, value, comment)
     }
 
     /// Sets a key to a derived value.
-    fn set(&mut self, rule: &Rule, value: String, comment: String) -> Result<(), TaskError> {
+    fn set_derived(&mut self, rule: &DerivationRule, value: String, comment: String) -> Result<(), TaskError> {
         self.settings.retain(|(key, _)| key != rule.key);
         self.settings.push((rule.key.to_owned(), value));
-        let loaded = self.load().map_err(|error| format!("micro:{} gives a value that the machine refuses: {error}", rule.from))?;
-        let value = value_of(&loaded, rule.key).unwrap_or_default();
+        let loaded = self.load().map_err(|error| format!("micro:{} gives a value that the machine refuses: {error}", rule.measured_key))?;
+        let value = key_value(&loaded, rule.key).unwrap_or_default();
         self.report.push(format!("{} = {value}: {comment}", rule.key));
-        self.derived.insert(rule.key, Derived { value, comment });
+        self.derived.insert(rule.key, DerivedValue { value, comment });
         Ok(())
     }
 
     /// Adjusts a latency until the simulated microbenchmark has the measured value or does not come closer to it.
-    fn latency(&mut self, rule: &Rule, measured: f64, present: &str, rows: &[Row]) -> Result<(), TaskError> {
-        let row = rows.iter().find(|row| row.key == rule.from);
+    fn adjust_latency(&mut self, rule: &DerivationRule, measured: f64, present: &str, rows: &[MicroRow]) -> Result<(), TaskError> {
+        let row = rows.iter().find(|row| row.key == rule.measured_key);
         let (Some(row), Ok(base)) = (row, present.parse::<i64>()) else {
-            self.keep_base(rule, &format!("`{}` has no microbenchmark, or `{present}` is not a number of cycles", rule.from));
+            self.report_base_kept(
+                rule,
+                &format!("`{}` has no microbenchmark, or `{present}` is not a number of cycles", rule.measured_key),
+            );
             return Ok(());
         };
         let simulate = |value: i64| -> Result<f64, TaskError> {
             let mut overrides = self.settings.clone();
             overrides.retain(|(key, _)| key != rule.key);
             overrides.push((rule.key.to_owned(), value.to_string()));
-            let bench = Bench { catalogue: self.catalogue, machine: self.base, overrides: &overrides };
-            let values = bench.values(&[row], self.lab).map_err(|error| format!("micro:{}, {measured}: {error}", rule.from))?;
+            let bench = ProbeMachine { catalogue: self.catalogue, machine: self.base, overrides: &overrides };
+            let values =
+                bench.simulate_rows(&[row], self.lab).map_err(|error| format!("micro:{}, {measured}: {error}", rule.measured_key))?;
             Ok(values[0])
         };
         // The latency of a unit stays at or above its initiation interval.
         let least =
-            integer_of(&self.load()?, &rule.key.replace(".latency", ".initiation")).filter(|_| rule.key.starts_with("gpu.sm.timing."));
+            key_integer(&self.load()?, &rule.key.replace(".latency", ".initiation")).filter(|_| rule.key.starts_with("gpu.sm.timing."));
         let of_base = simulate(base)?;
         let (mut best, mut ours) = (base, of_base);
         for _ in 0..MAX_ROUNDS {
@@ -256,15 +268,15 @@ impl Calibration<'_> {
         }
         let (away, before) = ((measured - ours).abs(), (measured - of_base).abs());
         if away > TOLERANCE_CYCLES && away > before * MAX_REMAINING_SHARE {
-            let what = format!("it hardly changes micro:{}: {measured:.2} measured, {of_base:.2} on the base", rule.from);
-            self.keep_base(rule, &what);
+            let what = format!("it hardly changes micro:{}: {measured:.2} measured, {of_base:.2} on the base", rule.measured_key);
+            self.report_base_kept(rule, &what);
             return Ok(());
         }
-        let comment = format!("micro:{}, {measured:.2}; simulated {ours:.2}, and {of_base:.2} with the base's {base}", rule.from);
-        self.set(rule, best.to_string(), comment)
+        let comment = format!("micro:{}, {measured:.2}; simulated {ours:.2}, and {of_base:.2} with the base's {base}", rule.measured_key);
+        self.set_derived(rule, best.to_string(), comment)
     }
 
-    fn file(&self, measurements: &Measurements, overrides: &[(String, String)]) -> Result<String, TaskError> {
+    fn machine_text(&self, measurements: &Measurements, overrides: &[(String, String)]) -> Result<String, TaskError> {
         let loaded = self.load()?;
         let is_file = self.base.contains('/') || self.base.ends_with(".toml");
         let extends = if is_file { std::path::absolute(Path::new(self.base))?.display().to_string() } else { self.base.to_owned() };
@@ -274,8 +286,8 @@ impl Calibration<'_> {
             "# Made by `warpshard calibrate` of {} and the machine {}.\n\
              # micro:KEY is the measured value of that key. All other keys have the base's values.\n\n\
              extends = {}\nsummary = {}\n",
-            one_line(&name),
-            one_line(&loaded.machine.name),
+            join_lines(&name),
+            join_lines(&loaded.machine.name),
             text(extends),
             text(format!("{}, calibrated with microbenchmarks", loaded.provenance.summary()))
         );
@@ -293,13 +305,13 @@ impl Calibration<'_> {
             }
             let value = derived.map_or_else(|| key.kind.write(&setting.value), |derived| derived.value.clone());
             let comment = derived.map_or("given with --set", |derived| derived.comment.as_str());
-            let _ = writeln!(out, "{} = {value} # {}", key.name(), one_line(comment));
+            let _ = writeln!(out, "{} = {value} # {}", key.name(), join_lines(comment));
         }
         Ok(out)
     }
 }
 
 /// Joins the lines of a text, for a comment on one line.
-fn one_line(text: &str) -> String {
+fn join_lines(text: &str) -> String {
     text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
 }

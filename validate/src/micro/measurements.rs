@@ -12,7 +12,7 @@ use warpshard_lab::error::TaskError;
 use warpshard_lab::reference::References;
 
 /// Our measurements of an H100, and the file of a reference folder that overrides them.
-const BUILT_IN: (&str, &str) = ("h100/micro.json", include_str!("../../reference/h100/micro.json"));
+const BUILT_IN_MEASUREMENTS: (&str, &str) = ("h100/micro.json", include_str!("../../reference/h100/micro.json"));
 /// File name of one GPU's measurements in a folder.
 const FOLDER_FILE: &str = "micro.json";
 
@@ -86,8 +86,8 @@ impl Measurements {
     ///
     /// # Errors
     /// Fails with a message for the user if the measurements cannot be read.
-    pub(crate) fn of(references: &References) -> Result<Self, TaskError> {
-        let (file, built_in) = BUILT_IN;
+    pub(crate) fn from_references(references: &References) -> Result<Self, TaskError> {
+        let (file, built_in) = BUILT_IN_MEASUREMENTS;
         let own = references.text(FOLDER_FILE, "")?;
         let (file, text) = if matches!(own, Cow::Borrowed(_)) { (file, references.text(file, built_in)?) } else { (FOLDER_FILE, own) };
         let name = if matches!(text, Cow::Borrowed(_)) {

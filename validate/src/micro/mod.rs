@@ -17,38 +17,38 @@ use warpshard_lab::error::TaskError;
 use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::request::Request;
 use warpshard_lab::statistics::{mean_magnitude, median};
-use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_report::plot::{Plot, PlotForm, Series};
 
-use probe::Bench;
-use rows::Row;
+use probe::ProbeMachine;
+use rows::MicroRow;
 
-pub use calibrate::{Calibrated, calibrate};
+pub use calibrate::{CalibratedMachine, calibrate};
 pub use measurements::{Measurements, MeasurementsError};
 
 /// Default machine of the study.
-pub(crate) const MACHINE: &str = "h100";
+pub(crate) const DEFAULT_MACHINE: &str = "h100";
 
 /// A row of the table with its values.
 struct ComparedRow {
-    row: Row,
+    row: MicroRow,
     measured: Option<f64>,
     ours: f64,
 }
 
 impl ComparedRow {
     /// Returns our error in percent.
-    fn error(&self) -> Option<f64> {
+    fn error_percent(&self) -> Option<f64> {
         self.measured.map(|measured| (self.ours / measured - 1.0) * 100.0)
     }
 
     /// Returns the kind: the first part of the row's key.
-    fn kind(&self) -> &str {
+    fn row_kind(&self) -> &str {
         self.row.key.split(['.', ' ']).next().unwrap_or_default()
     }
 }
 
 /// Returns the measured value of a row: the value of its key minus the value of its `minus` key.
-fn measured(row: &Row, measurements: &Measurements) -> Result<Option<f64>, TaskError> {
+fn measured_value(row: &MicroRow, measurements: &Measurements) -> Result<Option<f64>, TaskError> {
     let number = |key: &str| measurements.number(key).map_err(|error| error.to_string());
     let (Some(value), true) = (number(&row.key)?, row.measured) else { return Ok(None) };
     let Some(minus) = &row.minus else { return Ok(Some(value)) };
@@ -64,26 +64,26 @@ fn measured(row: &Row, measurements: &Measurements) -> Result<Option<f64>, TaskE
 /// # Errors
 /// Fails if the measurements cannot be read, no row is requested, or a run fails.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    let measurements = Measurements::of(&request.references).map_err(StudyError::reference)?;
-    let machine = request.machine.as_deref().unwrap_or(MACHINE);
-    let bench = Bench { catalogue: request.catalogue, machine, overrides: &request.set };
-    let (rows, left_out) = rows::all().map_err(StudyError::reference)?;
+    let measurements = Measurements::from_references(&request.references).map_err(StudyError::reference)?;
+    let machine = request.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
+    let bench = ProbeMachine { catalogue: request.catalogue, machine, overrides: &request.set };
+    let (rows, left_out) = rows::all_rows().map_err(StudyError::reference)?;
     let long = rows.iter().filter(|row| row.full && request.includes(&row.key)).count();
-    let chosen: Vec<&Row> = rows.iter().filter(|row| request.includes(&row.key) && (request.full || !row.full)).collect();
+    let chosen: Vec<&MicroRow> = rows.iter().filter(|row| request.includes(&row.key) && (request.full || !row.full)).collect();
     if chosen.is_empty() {
         let asked = request.only.as_deref().unwrap_or_default();
         let full = if long > 0 { "; the matching ones take minutes and need --full" } else { "" };
         return Err(StudyError::Nothing(format!("no microbenchmark has a key like `{asked}`{full}")));
     }
-    let values = bench.values(&chosen, &request.lab()).map_err(StudyError::input)?;
-    let shown = |(row, ours): (&&Row, f64)| {
-        let measured = measured(row, &measurements).map_err(StudyError::reference)?;
+    let values = bench.simulate_rows(&chosen, &request.lab()).map_err(StudyError::input)?;
+    let shown = |(row, ours): (&&MicroRow, f64)| {
+        let measured = measured_value(row, &measurements).map_err(StudyError::reference)?;
         Ok(ComparedRow { row: (*row).clone(), measured, ours })
     };
     let shown = chosen.iter().zip(values).map(shown).collect::<Result<Vec<ComparedRow>, StudyError>>()?;
     let mut output =
         StudyOutput::new("micro", format!("microbenchmarks on {machine}, compared with measurements ({})", measurements.name()));
-    show(&mut output, &shown);
+    add_table(&mut output, &shown);
     if long > 0 && !request.full {
         output.note(format!("{long} microbenchmarks with large buffers are left out; --full runs them"));
     }
@@ -96,17 +96,17 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     Ok(output)
 }
 
-fn show(output: &mut StudyOutput, rows: &[ComparedRow]) {
+fn add_table(output: &mut StudyOutput, rows: &[ComparedRow]) {
     output.columns(&["key", "unit", "measured", "ours", "error %"]);
     let number = |value: f64| format!("{value:.3}");
     for shown in rows {
-        let error = shown.error().map_or_else(|| "-".into(), |error| format!("{error:+.1}"));
+        let error = shown.error_percent().map_or_else(|| "-".into(), |error| format!("{error:+.1}"));
         let measured = shown.measured.map_or_else(|| "-".into(), number);
         output.row(vec![shown.row.key.clone(), shown.row.quantity.unit().into(), measured, number(shown.ours), error]);
     }
     let mut kinds: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for shown in rows {
-        kinds.entry(shown.kind()).or_default().extend(shown.error());
+        kinds.entry(shown.row_kind()).or_default().extend(shown.error_percent());
     }
     let kind = |(kind, errors): (&&str, &Vec<f64>)| {
         let magnitudes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
@@ -118,7 +118,7 @@ fn show(output: &mut StudyOutput, rows: &[ComparedRow]) {
     };
     let header = ["kind", "compared", "mean error %", "mean absolute %", "median %", "worst %"].map(str::to_owned).to_vec();
     output.section("Errors by kind", "kinds.csv", header, kinds.iter().map(kind).collect());
-    let errors: Vec<f64> = rows.iter().filter_map(ComparedRow::error).collect();
+    let errors: Vec<f64> = rows.iter().filter_map(ComparedRow::error_percent).collect();
     output.figure("values compared", errors.len() as f64);
     if let Some(mean) = mean_magnitude(&errors) {
         output.figure("mean absolute error, %", mean);
@@ -128,13 +128,13 @@ fn show(output: &mut StudyOutput, rows: &[ComparedRow]) {
     }
     let series = kinds.keys().map(|kind| Series {
         name: (*kind).to_owned(),
-        points: rows.iter().filter(|shown| shown.kind() == *kind).filter_map(|shown| Some((shown.measured?, shown.ours))).collect(),
+        points: rows.iter().filter(|shown| shown.row_kind() == *kind).filter_map(|shown| Some((shown.measured?, shown.ours))).collect(),
     });
     output.scatter(Plot {
         title: "Microbenchmarks".into(),
         x: "measured".into(),
         y: "warpshard".into(),
-        form: Form::Scatter,
+        form: PlotForm::Scatter,
         series: series.filter(|series| !series.points.is_empty()).collect(),
     });
 }

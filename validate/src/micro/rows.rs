@@ -33,7 +33,7 @@ impl Quantity {
     }
 
     /// Computes the value from the cycles of one unit of length, the amount per unit of length, and the core frequency.
-    pub(super) fn of(self, cycles: f64, amount: f64, megahertz: f64) -> f64 {
+    pub(super) fn value_of(self, cycles: f64, amount: f64, megahertz: f64) -> f64 {
         match self {
             Self::Cycles => cycles / amount,
             Self::Rate => amount / cycles,
@@ -45,7 +45,7 @@ impl Quantity {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Group {
+struct RowGroup {
     key: String,
     program: String,
     #[serde(default)]
@@ -76,13 +76,13 @@ pub(super) struct UncoveredKeys {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Manifest {
-    group: Vec<Group>,
+    group: Vec<RowGroup>,
     left_out: Vec<UncoveredKeys>,
 }
 
 /// A simulated value, from two runs of a program with different lengths.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Row {
+pub(super) struct MicroRow {
     pub(super) key: String,
     /// `true` if measurements can contain the key.
     pub(super) measured: bool,
@@ -101,15 +101,15 @@ pub(super) struct Row {
 }
 
 /// Returns all rows, and the prefixes of keys without rows.
-pub(super) fn all() -> Result<(Vec<Row>, Vec<UncoveredKeys>), TaskError> {
+pub(super) fn all_rows() -> Result<(Vec<MicroRow>, Vec<UncoveredKeys>), TaskError> {
     let text = include_str!("../../reference/micro-programs.toml");
     let manifest: Manifest = toml::from_str(text).map_err(|error| format!("validate/reference/micro-programs.toml: {error}"))?;
-    let rows = manifest.group.iter().map(Group::rows).collect::<Result<Vec<_>, _>>()?;
+    let rows = manifest.group.iter().map(RowGroup::rows).collect::<Result<Vec<_>, _>>()?;
     Ok((rows.into_iter().flatten().collect(), manifest.left_out))
 }
 
 /// Returns the values of a parameter, each with the word that the key uses for it.
-fn values(table: &toml::Table, name: &str) -> Vec<(String, i64)> {
+fn parameter_values(table: &toml::Table, name: &str) -> Vec<(String, i64)> {
     match table.get(name) {
         Some(toml::Value::Array(list)) => list.iter().filter_map(toml::Value::as_integer).map(|value| (value.to_string(), value)).collect(),
         Some(toml::Value::Table(words)) => words.iter().filter_map(|(word, value)| Some((word.clone(), value.as_integer()?))).collect(),
@@ -125,8 +125,8 @@ struct Combination {
     measured: bool,
 }
 
-impl Group {
-    fn rows(&self) -> Result<Vec<Row>, TaskError> {
+impl RowGroup {
+    fn rows(&self) -> Result<Vec<MicroRow>, TaskError> {
         let file = PathBuf::from(format!("programs/micro/{}.toml", self.program));
         let text = input::read_text(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         let launch: toml::Table = toml::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -137,8 +137,8 @@ impl Group {
         let mut chosen = vec![Combination { key: self.key.clone(), set: integers(&self.set), measured: true }];
         let names = self.each.keys().chain(self.also.keys().filter(|name| !self.each.contains_key(*name)));
         for name in names {
-            let each = values(&self.each, name).into_iter().map(|value| (value, true));
-            let also = values(&self.also, name).into_iter().map(|value| (value, false));
+            let each = parameter_values(&self.each, name).into_iter().map(|value| (value, true));
+            let also = parameter_values(&self.also, name).into_iter().map(|value| (value, false));
             let all: Vec<_> = each.chain(also).collect();
             let with = |one: &Combination| {
                 let with = |((word, value), measured): &((String, i64), bool)| Combination {
@@ -150,10 +150,10 @@ impl Group {
             };
             chosen = chosen.iter().flat_map(with).collect();
         }
-        chosen.into_iter().map(|one| self.row(one, &file, &integers(&own))).collect()
+        chosen.into_iter().map(|one| self.combination_row(one, &file, &integers(&own))).collect()
     }
 
-    fn row(&self, chosen: Combination, file: &std::path::Path, own: &[(String, i64)]) -> Result<Row, TaskError> {
+    fn combination_row(&self, chosen: Combination, file: &std::path::Path, own: &[(String, i64)]) -> Result<MicroRow, TaskError> {
         let find = |pairs: &[(String, i64)], name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
         let factor = |factor: &String| {
             let value = factor.parse().ok().or_else(|| find(&chosen.set, factor)).or_else(|| find(own, factor));
@@ -164,7 +164,7 @@ impl Group {
             let set = chosen.set.iter().map(|(name, value)| (name.clone(), value.to_string()));
             set.chain([(self.length.clone(), length.to_string())]).collect()
         };
-        Ok(Row {
+        Ok(MicroRow {
             key: chosen.key.clone(),
             measured: chosen.measured,
             minus: self.minus.clone(),
@@ -189,8 +189,8 @@ mod tests {
 
     #[test]
     fn every_row_is_a_program_that_loads_and_every_measured_key_has_a_row_or_a_reason() {
-        let (rows, left_out) = all().unwrap();
-        let measured = Measurements::of(&Default::default()).unwrap();
+        let (rows, left_out) = all_rows().unwrap();
+        let measured = Measurements::from_references(&Default::default()).unwrap();
         let keys: BTreeSet<&str> = measured.keys().collect();
         let mut seen = BTreeSet::new();
         for row in &rows {
@@ -210,10 +210,10 @@ mod tests {
 
     #[test]
     fn quantities_refer_to_one_span() {
-        assert_eq!(Quantity::Cycles.of(1024.0, 128.0, 1000.0), 8.0);
-        assert_eq!(Quantity::Rate.of(1024.0, 2048.0, 1000.0), 2.0);
+        assert_eq!(Quantity::Cycles.value_of(1024.0, 128.0, 1000.0), 8.0);
+        assert_eq!(Quantity::Rate.value_of(1024.0, 2048.0, 1000.0), 2.0);
         // 2000 bytes in 1000 cycles of 2 GHz: 500 ns.
-        assert_eq!(Quantity::Gbps.of(1000.0, 2000.0, 2000.0), 4.0);
-        assert_eq!(Quantity::Us.of(1000.0, 4.0, 2000.0), 2.0);
+        assert_eq!(Quantity::Gbps.value_of(1000.0, 2000.0, 2000.0), 4.0);
+        assert_eq!(Quantity::Us.value_of(1000.0, 4.0, 2000.0), 2.0);
     }
 }

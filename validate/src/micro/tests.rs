@@ -15,7 +15,7 @@ const CONTROL_WORDS: CalibrationCase = (
     [("latency.ex2", 37.0), ("latency.shfl", 41.0), ("barriers.bar_1", 33.0), ("chase_shared.1", 51.0), ("chase_ca.4", 67.0)],
 );
 
-fn measurements(values: &[(&str, f64)]) -> Measurements {
+fn example_measurements(values: &[(&str, f64)]) -> Measurements {
     let mut json = serde_json::Map::new();
     for (key, value) in values {
         let (part, name) = key.split_once('.').unwrap();
@@ -29,20 +29,20 @@ fn measurements(values: &[(&str, f64)]) -> Measurements {
 fn altered_measurements_change_the_file_and_the_simulated_microbenchmarks() {
     for (changes, values) in [SCOREBOARD, CONTROL_WORDS] {
         let changes: Vec<(String, String)> = changes.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let make = || calibrate(Catalogue::core(), "tiny", &changes, &measurements(&values), &Lab::default()).unwrap();
+        let make = || calibrate(Catalogue::core(), "tiny", &changes, &example_measurements(&values), &Lab::default()).unwrap();
         let altered = make();
         assert_eq!(altered, make(), "the same bytes each time");
         assert_eq!(altered.derived, values.len(), "{:?}", altered.report);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mine.toml");
         std::fs::write(&path, &altered.toml).unwrap();
-        let (rows, _) = rows::all().unwrap();
+        let (rows, _) = rows::all_rows().unwrap();
         for (key, value) in values {
             assert!(altered.toml.contains(&format!("# micro:{key}, {value:.2}")), "{key}: {}", altered.toml);
             let row = rows.iter().find(|row| row.key == key).unwrap();
             let on = |machine: &str, overrides: &[(String, String)]| {
-                let bench = Bench { catalogue: Catalogue::core(), machine, overrides };
-                bench.values(&[row], &Lab::default()).unwrap()[0]
+                let bench = ProbeMachine { catalogue: Catalogue::core(), machine, overrides };
+                bench.simulate_rows(&[row], &Lab::default()).unwrap()[0]
             };
             let (ours, base) = (on(path.to_str().unwrap(), &[]), on("tiny", &changes));
             assert!((ours - value).abs() <= 1.0, "{key}: {ours} on the calibrated machine, {base} on its base, {value} measured");
@@ -50,8 +50,9 @@ fn altered_measurements_change_the_file_and_the_simulated_microbenchmarks() {
         }
     }
     // A different value changes one line of the file.
-    let shared =
-        |value| calibrate(Catalogue::core(), "tiny", &[], &measurements(&[("chase_shared.1", value)]), &Lab::default()).unwrap().toml;
+    let shared = |value| {
+        calibrate(Catalogue::core(), "tiny", &[], &example_measurements(&[("chase_shared.1", value)]), &Lab::default()).unwrap().toml
+    };
     let (one, other) = (shared(41.0), shared(51.0));
     let differing = one.lines().zip(other.lines()).filter(|(a, b)| a != b).count();
     assert_eq!(differing, 1, "{other}");
@@ -59,7 +60,7 @@ fn altered_measurements_change_the_file_and_the_simulated_microbenchmarks() {
 
 #[test]
 fn properties_are_copied_and_impossible_values_are_refused() {
-    let make = |values: &[(&str, f64)]| calibrate(Catalogue::core(), "tiny", &[], &measurements(values), &Lab::default());
+    let make = |values: &[(&str, f64)]| calibrate(Catalogue::core(), "tiny", &[], &example_measurements(values), &Lab::default());
     let made = make(&[("device.sms", 3.0), ("throughput_ops_per_cycle_per_sm.ffma.32", 40.0)]).unwrap();
     assert!(made.toml.contains("sms = 3 # micro:device.sms, 3"), "{}", made.toml);
     let wrong = make(&[("device.sms", 1e9)]).unwrap_err().to_string();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use warpshard_lab::error::TaskError;
 use warpshard_lab::reference::{References, Table};
 
-use super::Measured;
+use super::MeasuredTable;
 
 /// One row of the reference's results: one trace on one configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +46,7 @@ pub struct AccelSimResults {
     pub failed: Vec<String>,
 }
 
-const COLUMNS: [&str; 14] = [
+const RESULT_COLUMNS: [&str; 14] = [
     "trace",
     "config",
     "rc",
@@ -68,7 +68,7 @@ const COLUMNS: [&str; 14] = [
 /// # Errors
 /// Fails with a message for the user if the table cannot be read, lacks a column, or has no rows of the configuration.
 pub fn accel_sim_results(references: &References, configuration: &str) -> Result<AccelSimResults, TaskError> {
-    rows_of(&Measured::AccelSim.table(references, &COLUMNS)?, configuration)
+    rows_of(&MeasuredTable::AccelSim.table(references, &RESULT_COLUMNS)?, configuration)
 }
 
 fn rows_of(table: &Table, configuration: &str) -> Result<AccelSimResults, TaskError> {
@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn a_configuration_without_results_lists_the_available_ones() {
-        let text = format!("{}\ngen-a,B,0,1,6000,32,1,4,2,3,2,1,0,0.5\ngen-a,A,1,,,,,,,,,,,\n", COLUMNS.join(","));
-        let table = Table::parse("results.csv", &text, &COLUMNS).unwrap();
+        let text = format!("{}\ngen-a,B,0,1,6000,32,1,4,2,3,2,1,0,0.5\ngen-a,A,1,,,,,,,,,,,\n", RESULT_COLUMNS.join(","));
+        let table = Table::parse("results.csv", &text, &RESULT_COLUMNS).unwrap();
         let AccelSimResults { rows, failed } = rows_of(&table, "B").unwrap();
         assert_eq!((rows[0].net_cycles, rows[0].l1_misses, rows.len(), failed.len()), (1000, 2, 1, 0));
         assert_eq!(rows_of(&table, "A").unwrap(), AccelSimResults { rows: Vec::new(), failed: vec!["gen-a".to_owned()] });

@@ -23,7 +23,7 @@ macro_rules! table {
 
 named! {
     /// Measured results, one table each.
-    pub enum Measured {
+    pub enum MeasuredTable {
         /// Path of the file in a reference folder.
         path: &'static str = 0,
         /// Name and text of the built-in table; its first lines name the source.
@@ -42,7 +42,7 @@ named! {
     }
 }
 
-impl Measured {
+impl MeasuredTable {
     /// Reads the table from `references` and requires these columns.
     ///
     /// # Errors
@@ -60,18 +60,18 @@ mod tests {
     fn tables_of_a_folder_override_the_built_in_ones() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("power")).unwrap();
-        std::fs::write(folder.path().join(Measured::BoardPower.path()), "kernel,watts\nx,1\n").unwrap();
+        std::fs::write(folder.path().join(MeasuredTable::BoardPower.path()), "kernel,watts\nx,1\n").unwrap();
         let references = References::in_folder(folder.path()).unwrap();
-        let rows = |measured: Measured| measured.table(&references, &[]).unwrap().rows().count();
-        assert_eq!(rows(Measured::BoardPower), 1);
-        assert_eq!(rows(Measured::Ramulator2), Measured::Ramulator2.table(&References::default(), &[]).unwrap().rows().count());
+        let rows = |measured: MeasuredTable| measured.table(&references, &[]).unwrap().rows().count();
+        assert_eq!(rows(MeasuredTable::BoardPower), 1);
+        assert_eq!(rows(MeasuredTable::Ramulator2), MeasuredTable::Ramulator2.table(&References::default(), &[]).unwrap().rows().count());
         let absent = References::in_folder(&folder.path().join("absent")).unwrap_err().to_string();
         assert!(absent.contains("there is no folder") && absent.contains("--reference"), "{absent}");
     }
 
     #[test]
     fn every_built_in_table_names_its_source() {
-        for measured in Measured::ALL {
+        for measured in MeasuredTable::ALL {
             let (name, text) = measured.built_in();
             assert!(text.starts_with("# Measured "), "{name}");
             assert!(Table::parse(name, text, &[]).unwrap().rows().count() > 10, "{name}");

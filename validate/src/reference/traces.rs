@@ -9,7 +9,7 @@ use warpshard_program::Program;
 use warpshard_trace::SyntheticKernel;
 
 /// A trace that is recorded while a program executes.
-struct Executed {
+struct ExecutedProgram {
     /// The trace's name, without `prog-`.
     name: &'static str,
     /// Path of the launch file, relative to the root of the sources.
@@ -18,12 +18,12 @@ struct Executed {
     parameters: &'static [(&'static str, u64)],
 }
 
-const EXECUTED: &[Executed] = &[
-    Executed { name: "tpacf", file: "programs/parboil/tpacf.toml", parameters: &[("sets", 40), ("points", 36)] },
-    Executed { name: "dxtc", file: "programs/sdk/dxtc.toml", parameters: &[("blocks", 96)] },
+const EXECUTED_PROGRAMS: &[ExecutedProgram] = &[
+    ExecutedProgram { name: "tpacf", file: "programs/parboil/tpacf.toml", parameters: &[("sets", 40), ("points", 36)] },
+    ExecutedProgram { name: "dxtc", file: "programs/sdk/dxtc.toml", parameters: &[("blocks", 96)] },
 ];
 
-impl Executed {
+impl ExecutedProgram {
     /// Executes the program and writes its trace into `folder`.
     fn write_to(&self, folder: &Path) -> Result<(), TaskError> {
         let file = Path::new(self.file);
@@ -40,7 +40,7 @@ impl Executed {
 /// # Errors
 /// Fails with a message for the user if the trace cannot be written.
 pub fn trace_folder(references: &References, cache: &Path, trace: &str) -> Result<Option<PathBuf>, TaskError> {
-    if let Some(executed) = trace.strip_prefix("prog-").and_then(|name| EXECUTED.iter().find(|executed| executed.name == name)) {
+    if let Some(executed) = trace.strip_prefix("prog-").and_then(|name| EXECUTED_PROGRAMS.iter().find(|executed| executed.name == name)) {
         let parameters: String = executed.parameters.iter().map(|(name, value)| format!("-{name}{value}")).collect();
         let folder = cache.join(format!("{trace}{parameters}"));
         if !folder.join("kernelslist.g").is_file() {
@@ -86,27 +86,27 @@ pub(crate) fn native_trace(folder: &Path, cache: &Path, trace: &str) -> Result<P
 pub(crate) struct SkippedTraces(Vec<String>);
 
 impl SkippedTraces {
-    pub(crate) fn add(&mut self, trace: &str) {
+    pub(crate) fn add_missing(&mut self, trace: &str) {
         self.0.push(trace.to_owned());
     }
 
     /// Unwraps the result of a trace. A missing trace is added to the list, and the cause of a failure is noted in the output.
-    pub(crate) fn found<T>(&mut self, trace: &str, made: Result<Option<T>, TaskError>, output: &mut StudyOutput) -> Option<T> {
+    pub(crate) fn unwrap_or_skip<T>(&mut self, trace: &str, made: Result<Option<T>, TaskError>, output: &mut StudyOutput) -> Option<T> {
         match made {
             Ok(Some(found)) => return Some(found),
-            Ok(None) => self.add(trace),
+            Ok(None) => self.add_missing(trace),
             Err(why) => output.note(format!("{trace}: {why}")),
         }
         None
     }
 
     /// Returns ` of N` if some of the N traces are missing.
-    pub(crate) fn of(&self, compared: usize) -> String {
+    pub(crate) fn missing_suffix(&self, compared: usize) -> String {
         if self.0.is_empty() { String::new() } else { format!(" of {}", compared + self.0.len()) }
     }
 
     /// Notes all missing traces in the output.
-    pub(crate) fn note(&self, references: &References, output: &mut StudyOutput) {
+    pub(crate) fn note_missing(&self, references: &References, output: &mut StudyOutput) {
         if self.0.is_empty() {
             return;
         }

@@ -7,19 +7,19 @@ use serde::Deserialize;
 use warpshard_lab::error::TaskError;
 use warpshard_lab::reference::{References, Row, Table};
 
-use crate::reference::Measured;
+use crate::reference::MeasuredTable;
 
 /// The built-in sizes; `h100/sizes.toml` of a reference folder overrides them.
-const SIZES: &str = include_str!("../../reference/h100/sizes.toml");
+const BUILT_IN_SIZES: &str = include_str!("../../reference/h100/sizes.toml");
 /// Name of the set of default sizes in the launch files.
-pub(super) const DEFAULT_SIZES: &str = "file";
-/// Prefix of Nsight's stall metrics, in warp cycles per issue-active cycle; the reason and `RATIO` follow.
+pub(super) const DEFAULT_SIZES_NAME: &str = "file";
+/// Prefix of Nsight's stall metrics, in warp cycles per issue-active cycle; the reason and `STALL_SUFFIX` follow.
 const STALL_PREFIX: &str = "smsp__average_warps_issue_stalled_";
-const RATIO: &str = "_per_issue_active.ratio";
+const STALL_SUFFIX: &str = "_per_issue_active.ratio";
 
 /// Measurements of a launch that ran alone, with empty caches.
 #[derive(Clone, Debug)]
-pub(super) struct Cold {
+pub(super) struct ColdLaunch {
     pub(super) program: String,
     pub(super) set: String,
     pub(super) launch: u64,
@@ -48,7 +48,7 @@ pub(super) struct Cold {
 
 /// Measurements of a launch in a sequence.
 #[derive(Clone, Debug)]
-pub(super) struct Sequence {
+pub(super) struct SequenceLaunch {
     pub(super) program: String,
     pub(super) set: String,
     pub(super) launch: u64,
@@ -61,16 +61,16 @@ pub(super) struct Sequence {
 
 /// All measured launches and the sizes.
 #[derive(Debug)]
-pub(super) struct Rows {
-    pub(super) cold: Vec<Cold>,
-    pub(super) sequence: Vec<Sequence>,
-    sizes: Sizes,
+pub(super) struct SiliconRows {
+    pub(super) cold: Vec<ColdLaunch>,
+    pub(super) sequence: Vec<SequenceLaunch>,
+    sizes: MeasuredSizes,
 }
 
 #[derive(Debug, Deserialize)]
-struct Sizes(BTreeMap<String, BTreeMap<String, BTreeMap<String, i64>>>);
+struct MeasuredSizes(BTreeMap<String, BTreeMap<String, BTreeMap<String, i64>>>);
 
-impl Rows {
+impl SiliconRows {
     /// Reads the tables of `references`.
     ///
     /// # Errors
@@ -78,23 +78,23 @@ impl Rows {
     pub(super) fn read(references: &References) -> Result<Self, TaskError> {
         let columns = ["program", "set", "launch", "kernel", "sm__cycles_active.max", "smsp__inst_executed.sum"];
         let mut all = Vec::new();
-        for measured in [Measured::LaunchCounters, Measured::ModernCounters] {
+        for measured in [MeasuredTable::LaunchCounters, MeasuredTable::ModernCounters] {
             let table = measured.table(references, &columns)?;
             for row in table.rows() {
-                all.push(cold(&table, row)?);
+                all.push(cold_launch(&table, row)?);
             }
         }
         let columns = ["program", "set", "launch", "kernel", "gpc__cycles_elapsed.max", "gpu__time_duration.sum"];
-        let table = Measured::LaunchCycles.table(references, &columns)?;
-        let sequence = table.rows().map(sequence).collect::<Result<_, _>>()?;
-        let text = references.text("h100/sizes.toml", SIZES)?;
+        let table = MeasuredTable::LaunchCycles.table(references, &columns)?;
+        let sequence = table.rows().map(sequence_launch).collect::<Result<_, _>>()?;
+        let text = references.text("h100/sizes.toml", BUILT_IN_SIZES)?;
         let sizes = toml::from_str(&text).map_err(|error| format!("h100/sizes.toml: {error}"))?;
         Ok(Self { cold: all, sequence, sizes })
     }
 
     /// Returns the parameters that give a program the sizes of a set; `None` if the set has no sizes for the program.
-    pub(super) fn parameters(&self, program: &str, set: &str) -> Option<Vec<(String, String)>> {
-        if set == DEFAULT_SIZES {
+    pub(super) fn size_parameters(&self, program: &str, set: &str) -> Option<Vec<(String, String)>> {
+        if set == DEFAULT_SIZES_NAME {
             return Some(Vec::new());
         }
         let sizes = self.sizes.0.get(set)?.get(program)?;
@@ -102,15 +102,15 @@ impl Rows {
     }
 }
 
-fn cold(table: &Table, row: Row<'_>) -> Result<Cold, TaskError> {
+fn cold_launch(table: &Table, row: Row<'_>) -> Result<ColdLaunch, TaskError> {
     let count = |column: &str| row.number::<f64>(column).map(|number| number as u64);
     let mut stalls = BTreeMap::new();
     for column in table.columns() {
-        if let Some(reason) = column.strip_prefix(STALL_PREFIX).and_then(|rest| rest.strip_suffix(RATIO)) {
+        if let Some(reason) = column.strip_prefix(STALL_PREFIX).and_then(|rest| rest.strip_suffix(STALL_SUFFIX)) {
             stalls.insert(reason.to_owned(), row.number(column)?);
         }
     }
-    Ok(Cold {
+    Ok(ColdLaunch {
         program: row.text("program").to_owned(),
         set: row.text("set").to_owned(),
         launch: row.number("launch")?,
@@ -129,8 +129,8 @@ fn cold(table: &Table, row: Row<'_>) -> Result<Cold, TaskError> {
     })
 }
 
-fn sequence(row: Row<'_>) -> Result<Sequence, TaskError> {
-    Ok(Sequence {
+fn sequence_launch(row: Row<'_>) -> Result<SequenceLaunch, TaskError> {
+    Ok(SequenceLaunch {
         program: row.text("program").to_owned(),
         set: row.text("set").to_owned(),
         launch: row.number("launch")?,

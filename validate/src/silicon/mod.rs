@@ -17,52 +17,52 @@ use std::collections::BTreeMap;
 use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::request::Request;
 use warpshard_lab::statistics::{error_percent, log_correlation, mean, median};
-use warpshard_lab::verdict::of_magnitudes;
-use warpshard_report::nsight::{STALLS, STATES, Stalls, State};
-use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_lab::verdict::magnitude_headline;
+use warpshard_report::nsight::{STALL_METRICS, StallMetric, WARP_STATE_METRICS, WarpStateMetric};
+use warpshard_report::plot::{Plot, PlotForm, Series};
 
-use classes::{Class, LONG_LAUNCH_CYCLES, Spread};
+use classes::{LONG_LAUNCH_CYCLES, LaunchClass, Spread};
 pub use stored::measurements;
 
-use measured::{Cold, DEFAULT_SIZES, Rows, Sequence};
-use timing::{Launch, ProgramResults, Timing};
+use measured::{ColdLaunch, DEFAULT_SIZES_NAME, SequenceLaunch, SiliconRows};
+use timing::{ProgramResults, SiliconTiming, SimulatedLaunch};
 
 /// Default machine of the study.
-const MACHINE: &str = "h100";
+const DEFAULT_MACHINE: &str = "h100";
 /// Largest difference of executed instructions, in percent, before a launch counts as a failure.
 const MAX_INSTRUCTION_DIFFERENCE_PERCENT: f64 = 2.0;
 
 /// A launch that ran alone: measurement, class and our result.
-struct Compared<'a> {
-    measured: &'a Cold,
-    class: Class,
-    ours: Launch,
+struct ComparedLaunch<'a> {
+    measured: &'a ColdLaunch,
+    class: LaunchClass,
+    ours: SimulatedLaunch,
 }
 
 /// A launch of a sequence: measurement, class and active cycles.
-struct InSequence<'a> {
-    measured: &'a Sequence,
-    class: Class,
+struct SequenceCycles<'a> {
+    measured: &'a SequenceLaunch,
+    class: LaunchClass,
     /// Active cycles: measured and ours.
     cycles: (u64, u64),
 }
 
 /// A launch: class, name, and active cycles (measured, ours).
-type Named = (Class, String, (u64, u64));
+type NamedCycles = (LaunchClass, String, (u64, u64));
 
 /// Runs the measured launches and compares them.
 ///
 /// # Errors
 /// Fails if the measurements cannot be read, the request matches none of them, or a program does not run.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    let rows = Rows::read(&request.references).map_err(StudyError::reference)?;
-    let machine = request.machine.as_deref().unwrap_or(MACHINE);
-    let timings = timings(&rows, request, machine).map_err(StudyError::reference)?;
+    let rows = SiliconRows::read(&request.references).map_err(StudyError::reference)?;
+    let machine = request.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
+    let timings = program_timings(&rows, request, machine).map_err(StudyError::reference)?;
     if timings.is_empty() {
         return Err(StudyError::Nothing(format!("no measured program matches `{}`", request.only.as_deref().unwrap_or_default())));
     }
-    let taken = request.lab().all(&timings).map_err(StudyError::input)?;
-    let overhead = overhead(request, machine)?;
+    let taken = request.lab().run_tasks(&timings).map_err(StudyError::input)?;
+    let overhead = launch_overhead(request, machine)?;
     let mut output = StudyOutput::new("silicon", format!("launches of programs on {machine}, compared with an H100"));
     for (timing, taken) in timings.iter().zip(&taken) {
         if let Some(refused) = &taken.refused {
@@ -74,8 +74,8 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
             ));
         }
     }
-    let (cold, sequence) = compare(&rows, &timings, taken, overhead)?;
-    show(&mut output, &cold, &sequence);
+    let (cold, sequence) = compare_launches(&rows, &timings, taken, overhead)?;
+    add_results(&mut output, &cold, &sequence);
     Ok(output)
 }
 
@@ -91,29 +91,32 @@ pub(super) fn recompute_row(row: &[&str]) -> String {
 }
 
 /// Returns the machine's launch latency: the cycles that elapsed time has in addition to active time.
-fn overhead(request: &Request, machine: &str) -> Result<u64, StudyError> {
+fn launch_overhead(request: &Request, machine: &str) -> Result<u64, StudyError> {
     let overrides: Vec<_> = request.set.iter().map(|(key, value)| warpshard_config::Override::new(key, value)).collect();
     Ok(request.catalogue.machine(machine, &overrides).map_err(StudyError::input)?.machine.gpu.dispatch.launch_latency)
 }
 
 /// Returns the runs of each measured pair of program and set of sizes that the request selects.
-fn timings<'a>(rows: &Rows, request: &'a Request, machine: &'a str) -> Result<Vec<Timing<'a>>, String> {
-    let mut wanted: BTreeMap<(&str, &str), Timing<'a>> = BTreeMap::new();
+fn program_timings<'a>(rows: &SiliconRows, request: &'a Request, machine: &'a str) -> Result<Vec<SiliconTiming<'a>>, String> {
+    let mut wanted: BTreeMap<(&str, &str), SiliconTiming<'a>> = BTreeMap::new();
     let measured = rows.cold.iter().map(|row| (&row.program, &row.set)).chain(rows.sequence.iter().map(|row| (&row.program, &row.set)));
     for (program, set) in measured {
-        if !request.includes(program) || request.quick && set != DEFAULT_SIZES || wanted.contains_key(&(program.as_str(), set.as_str())) {
+        if !request.includes(program)
+            || request.quick && set != DEFAULT_SIZES_NAME
+            || wanted.contains_key(&(program.as_str(), set.as_str()))
+        {
             continue;
         }
-        let parameters = rows.parameters(program, set).ok_or_else(|| format!("h100/sizes.toml has no sizes `{set}` of {program}"))?;
+        let parameters = rows.size_parameters(program, set).ok_or_else(|| format!("h100/sizes.toml has no sizes `{set}` of {program}"))?;
         let own = rows.cold.iter().filter(|row| row.program == *program && row.set == *set);
         let mut alone: Vec<(u64, f64)> = own.map(|row| (row.launch, row.clock)).collect();
         alone.sort_by_key(|(launch, _)| *launch);
         alone.dedup_by_key(|(launch, _)| *launch);
-        let own: Vec<&Sequence> = rows.sequence.iter().filter(|row| row.program == *program && row.set == *set).collect();
+        let own: Vec<&SequenceLaunch> = rows.sequence.iter().filter(|row| row.program == *program && row.set == *set).collect();
         let clocks: Vec<f64> = own.iter().map(|row| row.elapsed as f64 / row.nanoseconds * 1e9).collect();
         let last = own.iter().map(|row| row.launch).max().filter(|last| *last > 0 && !request.quick);
         let until = last.zip(median(&clocks));
-        let timing = Timing {
+        let timing = SiliconTiming {
             program: program.clone(),
             set: set.clone(),
             parameters,
@@ -129,53 +132,54 @@ fn timings<'a>(rows: &Rows, request: &'a Request, machine: &'a str) -> Result<Ve
 }
 
 /// Pairs our results with the measurements, launch by launch.
-fn compare<'a>(
-    rows: &'a Rows,
-    timings: &[Timing<'_>],
+fn compare_launches<'a>(
+    rows: &'a SiliconRows,
+    timings: &[SiliconTiming<'_>],
     taken: Vec<ProgramResults>,
     overhead: u64,
-) -> Result<(Vec<Compared<'a>>, Vec<InSequence<'a>>), StudyError> {
+) -> Result<(Vec<ComparedLaunch<'a>>, Vec<SequenceCycles<'a>>), StudyError> {
     let (mut cold, mut sequence) = (Vec::new(), Vec::new());
     for (timing, taken) in timings.iter().zip(taken) {
-        let Timing { program, set, .. } = timing;
-        let own = |row: &&Cold| row.program == *program && row.set == *set;
+        let SiliconTiming { program, set, .. } = timing;
+        let own = |row: &&ColdLaunch| row.program == *program && row.set == *set;
         for ((launch, _), ours) in timing.alone.iter().zip(taken.alone) {
             let Some(measured) = rows.cold.iter().filter(own).find(|row| row.launch == *launch) else { continue };
-            cold.push(Compared { measured, class: Class::of(measured), ours });
+            cold.push(ComparedLaunch { measured, class: LaunchClass::from_utilisation(measured), ours });
         }
         for measured in rows.sequence.iter().filter(|row| row.program == *program && row.set == *set && row.launch > 0) {
             let Some((_, ours)) = taken.sequence.get(measured.launch as usize) else { continue };
             let active = measured.elapsed.saturating_sub(overhead);
             let same = rows.cold.iter().filter(own).find(|row| row.kernel == measured.kernel);
             // The counters come from another launch of the same kernel, which may be a short one.
-            let class = if active < LONG_LAUNCH_CYCLES { Class::Short } else { same.map_or(Class::Latency, Class::of_long) };
-            sequence.push(InSequence { measured, class, cycles: (active, *ours) });
+            let class =
+                if active < LONG_LAUNCH_CYCLES { LaunchClass::Short } else { same.map_or(LaunchClass::Latency, LaunchClass::of_long) };
+            sequence.push(SequenceCycles { measured, class, cycles: (active, *ours) });
         }
     }
     Ok((cold, sequence))
 }
 
-fn show(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[InSequence<'_>]) {
-    let of_cold: Vec<Named> = cold
+fn add_results(output: &mut StudyOutput, cold: &[ComparedLaunch<'_>], sequence: &[SequenceCycles<'_>]) {
+    let of_cold: Vec<NamedCycles> = cold
         .iter()
         .map(|row| (row.class, name(&row.measured.program, &row.measured.set, row.measured.launch), (row.measured.active, row.ours.active)))
         .collect();
-    let of_sequence: Vec<Named> =
+    let of_sequence: Vec<NamedCycles> =
         sequence.iter().map(|row| (row.class, name(&row.measured.program, &row.measured.set, row.measured.launch), row.cycles)).collect();
-    by_class(output, &[("cold", &of_cold), ("sequence", &of_sequence)]);
-    resources(output, cold);
-    stalls(output, cold);
-    states(output, cold);
-    instructions(output, cold);
-    memory_split(output, cold);
-    launches(output, cold, &of_sequence);
+    add_class_table(output, &[("cold", &of_cold), ("sequence", &of_sequence)]);
+    add_resource_table(output, cold);
+    add_stall_table(output, cold);
+    add_state_table(output, cold);
+    add_instruction_table(output, cold);
+    add_memory_split_table(output, cold);
+    add_launch_file(output, cold, &of_sequence);
     for (what, rows) in [("cold", &of_cold), ("sequence", &of_sequence)] {
         let long: Vec<f64> =
             rows.iter().filter(|row| row.2.0 >= LONG_LAUNCH_CYCLES).filter_map(|row| error_percent(row.2.1, row.2.0)).collect();
         if !long.is_empty() {
             output.headline(
                 &format!("{what}: mean absolute error of launches of {LONG_LAUNCH_CYCLES} cycles and more, %"),
-                &of_magnitudes(&long, None),
+                &magnitude_headline(&long, None),
             );
         }
         let short = rows.iter().filter(|row| row.2.0 < LONG_LAUNCH_CYCLES).map(|row| row.2.1.abs_diff(row.2.0) as f64).collect::<Vec<_>>();
@@ -187,7 +191,7 @@ fn show(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[InSequence<
     if let Some(correlation) = log_correlation(&points) {
         output.figure("cold: correlation of the logarithms", correlation);
     }
-    let series = Class::ALL.into_iter().map(|class| {
+    let series = LaunchClass::ALL.into_iter().map(|class| {
         let own = of_cold.iter().filter(|row| row.0 == class).map(|row| (row.2.0 as f64, row.2.1 as f64));
         Series { name: class.name().into(), points: own.collect() }
     });
@@ -195,7 +199,7 @@ fn show(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[InSequence<
         title: "Active cycles of launches from empty caches".into(),
         x: "measured, cycles".into(),
         y: "warpshard, cycles".into(),
-        form: Form::Scatter,
+        form: PlotForm::Scatter,
         series: series.filter(|series| !series.points.is_empty()).collect(),
     });
     output.note(format!(
@@ -209,7 +213,7 @@ fn name(program: &str, set: &str, launch: u64) -> String {
 }
 
 /// Adds the first table: errors by class.
-fn by_class(output: &mut StudyOutput, comparisons: &[(&str, &[Named])]) {
+fn add_class_table(output: &mut StudyOutput, comparisons: &[(&str, &[NamedCycles])]) {
     output.columns(&[
         "launches",
         "class",
@@ -224,31 +228,31 @@ fn by_class(output: &mut StudyOutput, comparisons: &[(&str, &[Named])]) {
     ]);
     for (what, rows) in comparisons {
         // The last group is the headline: all long launches.
-        for group in Class::ALL.into_iter().map(Some).chain([None]) {
-            let of = |class: Class| group.map_or(class != Class::Short, |group| group == class);
+        for group in LaunchClass::ALL.into_iter().map(Some).chain([None]) {
+            let of = |class: LaunchClass| group.map_or(class != LaunchClass::Short, |group| group == class);
             let own: Vec<(&str, u64, u64)> = rows.iter().filter(|row| of(row.0)).map(|row| (row.1.as_str(), row.2.0, row.2.1)).collect();
-            let Some(spread) = Spread::of(&own) else { continue };
-            let class = group.map_or("all but short", Class::name);
+            let Some(spread) = Spread::from_launches(&own) else { continue };
+            let class = group.map_or("all but short", LaunchClass::name);
             let mut cells = vec![(*what).to_owned(), class.to_owned(), own.len().to_string()];
-            cells.extend(spread.cells());
+            cells.extend(spread.spread_cells());
             output.row(cells);
         }
     }
 }
 
 /// Adds the table of traffic and occupancy: ratios of sums over the launches of a class.
-fn resources(output: &mut StudyOutput, cold: &[Compared<'_>]) {
+fn add_resource_table(output: &mut StudyOutput, cold: &[ComparedLaunch<'_>]) {
     /// Minimum DRAM bytes of a launch. Below this value, the front end and the preceding copies dominate DRAM's counters.
     const MIN_DRAM_BYTES: u64 = 4 << 20;
     let header = ["class", "instructions", "LLC sectors", "DRAM bytes", "resident warps", "our resident warps"];
-    let rows = Class::ALL.into_iter().filter_map(|class| {
-        let own: Vec<&Compared<'_>> = cold.iter().filter(|row| row.class == class).collect();
-        let ratio = |of: &dyn Fn(&Compared<'_>) -> (u64, u64)| {
+    let rows = LaunchClass::ALL.into_iter().filter_map(|class| {
+        let own: Vec<&ComparedLaunch<'_>> = cold.iter().filter(|row| row.class == class).collect();
+        let ratio = |of: &dyn Fn(&ComparedLaunch<'_>) -> (u64, u64)| {
             let (measured, ours) = own.iter().map(|row| of(row)).fold((0, 0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
             if measured == 0 { "-".to_owned() } else { format!("{:.3}", ours as f64 / measured as f64) }
         };
         (!own.is_empty()).then(|| {
-            let dram = |row: &Compared<'_>| {
+            let dram = |row: &ComparedLaunch<'_>| {
                 if row.measured.dram_bytes < MIN_DRAM_BYTES { (0, 0) } else { (row.measured.dram_bytes, row.ours.dram_bytes) }
             };
             vec![
@@ -265,20 +269,20 @@ fn resources(output: &mut StudyOutput, cold: &[Compared<'_>]) {
 }
 
 /// Adds the table of stall reasons of warps and schedulers.
-fn stalls(output: &mut StudyOutput, cold: &[Compared<'_>]) {
+fn add_stall_table(output: &mut StudyOutput, cold: &[ComparedLaunch<'_>]) {
     let mut rows = Vec::new();
-    for class in Class::ALL {
-        let own: Vec<&Compared<'_>> = cold.iter().filter(|row| row.class == class).collect();
+    for class in LaunchClass::ALL {
+        let own: Vec<&ComparedLaunch<'_>> = cold.iter().filter(|row| row.class == class).collect();
         if own.is_empty() {
             continue;
         }
-        for Stalls { nsight, ours, .. } in STALLS {
-            let share = |row: &&Compared<'_>| {
+        for StallMetric { nsight, ours, .. } in STALL_METRICS {
+            let share = |row: &&ComparedLaunch<'_>| {
                 let all: f64 = row.measured.stalls.values().sum();
                 let part: f64 = nsight.iter().filter_map(|name| row.measured.stalls.get(*name)).sum();
                 (all > 0.0).then(|| 100.0 * part / all)
             };
-            let our_share = |row: &&Compared<'_>| {
+            let our_share = |row: &&ComparedLaunch<'_>| {
                 let busy = row.ours.schedulers.iter().filter(|(name, _)| name != "stall_no_warps");
                 let all: u64 = busy.map(|(_, cycles)| cycles).sum();
                 let part: u64 =
@@ -300,13 +304,13 @@ fn stalls(output: &mut StudyOutput, cold: &[Compared<'_>]) {
 }
 
 /// Adds the table of warp cycles per instruction by state: sums over the launches of a class.
-fn states(output: &mut StudyOutput, cold: &[Compared<'_>]) {
+fn add_state_table(output: &mut StudyOutput, cold: &[ComparedLaunch<'_>]) {
     let mut rows = Vec::new();
-    for class in Class::ALL {
-        let own: Vec<&Compared<'_>> = cold.iter().filter(|row| row.class == class && !row.ours.states.is_empty()).collect();
+    for class in LaunchClass::ALL {
+        let own: Vec<&ComparedLaunch<'_>> = cold.iter().filter(|row| row.class == class && !row.ours.states.is_empty()).collect();
         let (measured_all, ours_all) =
             own.iter().fold((0, 0), |(measured, ours), row| (measured + row.measured.instructions, ours + row.ours.instructions));
-        for State { nsight, ours, .. } in STATES.iter().filter(|_| measured_all > 0 && ours_all > 0) {
+        for WarpStateMetric { nsight, ours, .. } in WARP_STATE_METRICS.iter().filter(|_| measured_all > 0 && ours_all > 0) {
             let ours: Option<u64> =
                 own.iter().map(|row| row.ours.states.iter().find(|(counter, _)| counter == ours).map(|(_, cycles)| cycles)).sum();
             // Nsight's ratio is per issue-active cycle, and each instruction takes one such cycle.
@@ -326,7 +330,7 @@ fn states(output: &mut StudyOutput, cold: &[Compared<'_>]) {
 }
 
 /// Adds the table of launches whose executed instructions differ from the hardware's.
-fn instructions(output: &mut StudyOutput, cold: &[Compared<'_>]) {
+fn add_instruction_table(output: &mut StudyOutput, cold: &[ComparedLaunch<'_>]) {
     let differ = cold.iter().filter(|row| row.measured.instructions != row.ours.instructions);
     let rows: Vec<Vec<String>> = differ
         .map(|row| {
@@ -354,11 +358,11 @@ fn instructions(output: &mut StudyOutput, cold: &[Compared<'_>]) {
 }
 
 /// Adds the table of the split of an SM's memory.
-fn memory_split(output: &mut StudyOutput, cold: &[Compared<'_>]) {
-    let differ: Vec<&Compared<'_>> = cold.iter().filter(|row| row.measured.shared_bytes != row.ours.shared_bytes).collect();
+fn add_memory_split_table(output: &mut StudyOutput, cold: &[ComparedLaunch<'_>]) {
+    let differ: Vec<&ComparedLaunch<'_>> = cold.iter().filter(|row| row.measured.shared_bytes != row.ours.shared_bytes).collect();
     output.figure("launches with the hardware's division of L1 and shared memory", (cold.len() - differ.len()) as f64);
     for row in differ {
-        let Compared { measured, ours, .. } = row;
+        let ComparedLaunch { measured, ours, .. } = row;
         let name = name(&measured.program, &measured.set, measured.launch);
         output
             .note(format!("{name} ({}): {} B of shared memory, measured {} B", measured.kernel, ours.shared_bytes, measured.shared_bytes));
@@ -366,8 +370,8 @@ fn memory_split(output: &mut StudyOutput, cold: &[Compared<'_>]) {
 }
 
 /// Adds the file with every launch.
-fn launches(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[Named]) {
-    let noise = |row: &Compared<'_>| {
+fn add_launch_file(output: &mut StudyOutput, cold: &[ComparedLaunch<'_>], sequence: &[NamedCycles]) {
+    let noise = |row: &ComparedLaunch<'_>| {
         let same = cold.iter().filter(|other| {
             let (a, b) = (other.measured, row.measured);
             (&a.program, &a.set, &a.kernel, a.instructions) == (&b.program, &b.set, &b.kernel, b.instructions)
@@ -378,7 +382,7 @@ fn launches(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[Named])
     };
     let error = |ours, measured| format!("{:+.2}", error_percent(ours, measured).unwrap_or_default());
     let rows = cold.iter().map(|row| {
-        let Compared { measured, class, ours } = row;
+        let ComparedLaunch { measured, class, ours } = row;
         vec![
             "cold".into(),
             name(&measured.program, &measured.set, measured.launch),

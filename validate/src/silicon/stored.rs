@@ -2,19 +2,20 @@
 
 use std::sync::LazyLock;
 
-use warpshard_report::verdict::{Measured, Measurements};
+use warpshard_report::verdict::{MeasuredError, Measurements};
 
 /// Machine of the study.
-const MACHINE: &str = "h100";
+const STUDY_MACHINE: &str = "h100";
 
 /// Returns the stored launches of the study, each alone with empty caches.
 pub fn measurements() -> Measurements {
-    static LAUNCHES: LazyLock<Vec<Measured>> = LazyLock::new(|| read(include_str!("../../results/silicon/launches.csv")));
-    Measurements { machine: MACHINE, launches: &LAUNCHES }
+    static STORED_LAUNCHES: LazyLock<Vec<MeasuredError>> =
+        LazyLock::new(|| read_launches(include_str!("../../results/silicon/launches.csv")));
+    Measurements { machine: STUDY_MACHINE, launches: &STORED_LAUNCHES }
 }
 
 /// Reads the launches of a stored table. Rows without an error are skipped.
-fn read(table: &str) -> Vec<Measured> {
+fn read_launches(table: &str) -> Vec<MeasuredError> {
     let mut rows = csv::Reader::from_reader(table.as_bytes());
     let heads = rows.headers().cloned().unwrap_or_default();
     let column = |name: &str| heads.iter().position(|head| head == name);
@@ -25,7 +26,7 @@ fn read(table: &str) -> Vec<Measured> {
     };
     let rows = rows.records().filter_map(Result::ok).filter(|row| row.get(comparison) == Some("cold"));
     let measured = |row: csv::StringRecord| {
-        Some(Measured {
+        Some(MeasuredError {
             launch: format!("{} {}", row.get(launch)?, row.get(kernel)?),
             class: row.get(class)?.to_owned(),
             error_percent: row.get(error)?.parse().ok()?,

@@ -16,15 +16,15 @@ use warpshard_lab::{Task, programs};
 use warpshard_program::Program;
 use warpshard_report::metrics::{self, Totals};
 use warpshard_run::Catalogue;
-use warpshard_stats::{Counted, Outcome};
+use warpshard_stats::{CounterValue, Outcome};
 use warpshard_workload::{Command, KernelInfo, OpClass, Workload};
 
 /// Architecture of the measured code: sm_90.
-const ARCH: u32 = 90;
+const SM_ARCHITECTURE: u32 = 90;
 /// Step of the core clock of NVIDIA's GPUs, in hertz.
 const CLOCK_STEP_HZ: f64 = 15e6;
 /// The launches of a program to run.
-pub(super) struct Timing<'a> {
+pub(super) struct SiliconTiming<'a> {
     pub(super) program: String,
     pub(super) set: String,
     pub(super) parameters: Vec<(String, String)>,
@@ -41,7 +41,7 @@ pub(super) struct Timing<'a> {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ProgramResults {
     /// Launches that ran alone, in the order of the request.
-    pub(super) alone: Vec<Launch>,
+    pub(super) alone: Vec<SimulatedLaunch>,
     /// Reason why the simulator refuses the program; the other fields are then empty.
     #[serde(default)]
     pub(super) refused: Option<String>,
@@ -51,7 +51,7 @@ pub(super) struct ProgramResults {
 
 /// Results of a launch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Launch {
+pub(super) struct SimulatedLaunch {
     pub(super) kernel: String,
     /// Core cycles from the start of the first CTA to the end of the last CTA.
     pub(super) active: u64,
@@ -74,8 +74,8 @@ pub(super) struct Launch {
     pub(super) states: Vec<(String, u64)>,
 }
 
-impl Timing<'_> {
-    fn file(&self) -> PathBuf {
+impl SiliconTiming<'_> {
+    fn launch_file(&self) -> PathBuf {
         Path::new("programs").join(format!("{}.toml", self.program))
     }
 
@@ -93,24 +93,24 @@ impl Timing<'_> {
     }
 }
 
-impl fmt::Display for Timing<'_> {
+impl fmt::Display for SiliconTiming<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({}) on {}", self.program, self.set, self.machine)
     }
 }
 
-impl Task for Timing<'_> {
+impl Task for SiliconTiming<'_> {
     type Result = ProgramResults;
 
     fn key(&self) -> Result<String, TaskError> {
         let Self { program, parameters, alone, until, .. } = self;
         let machine = self.machine(alone.first().or(until.as_ref()).map_or(CLOCK_STEP_HZ, |(_, clock)| *clock))?.provenance.to_toml();
-        let code = crc32fast::hash(programs::content(&self.file())?.as_bytes());
+        let code = crc32fast::hash(programs::content(&self.launch_file())?.as_bytes());
         Ok(format!("silicon {program} {parameters:?} {alone:?} {until:?} {machine} {code:08x}"))
     }
 
     fn run(&self) -> Result<ProgramResults, TaskError> {
-        let program = Program::load(&self.file(), Some(ARCH), &self.parameters)?;
+        let program = Program::load(&self.launch_file(), Some(SM_ARCHITECTURE), &self.parameters)?;
         let whole = match program.workload() {
             Ok(whole) => whole,
             // The text names the file, the kernel and the reason.
@@ -120,7 +120,9 @@ impl Task for Timing<'_> {
         let mut executed = 0;
         for &(launch, clock) in &self.alone {
             if launch as usize >= whole.kernels.len() {
-                return Err(format!("launch {launch} was measured, but {} has {}", self.file().display(), whole.kernels.len()).into());
+                return Err(
+                    format!("launch {launch} was measured, but {} has {}", self.launch_file().display(), whole.kernels.len()).into()
+                );
             }
             // Launches that are not requested are executed without timing.
             for skipped in &whole.kernels[executed..launch as usize] {
@@ -130,7 +132,7 @@ impl Task for Timing<'_> {
             let machine = self.machine(clock)?.machine;
             let commands = vec![Command::Launch(KernelIndex(launch as u32))];
             let outcome = simulate(&machine, &Arc::new(Workload { commands, ..whole.clone() }), RunOptions::default())?.outcome;
-            taken.alone.push(of_launch(&machine, &whole.kernels[launch as usize].info, &outcome, launch as usize));
+            taken.alone.push(simulated_launch(&machine, &whole.kernels[launch as usize].info, &outcome, launch as usize));
         }
         if let Some((last, clock)) = self.until {
             let machine = self.machine(clock)?.machine;
@@ -144,7 +146,7 @@ impl Task for Timing<'_> {
     }
 }
 
-fn of_launch(machine: &Machine, info: &KernelInfo, outcome: &Outcome, launch: usize) -> Launch {
+fn simulated_launch(machine: &Machine, info: &KernelInfo, outcome: &Outcome, launch: usize) -> SimulatedLaunch {
     let kernel = &outcome.kernels[launch];
     let totals = Totals::of(&outcome.components);
     let (burst, _) = machine.mem.dram.burst();
@@ -152,7 +154,7 @@ fn of_launch(machine: &Machine, info: &KernelInfo, outcome: &Outcome, launch: us
     let ctas = resident_ctas(spec, info).unwrap_or(1);
     let needed = info.shared_bytes.max(spec.shared_least).next_multiple_of(spec.shared_granularity);
     let shared = spec.l1.unified.as_ref().and_then(|unified| unified.shared_bytes(info.shared_bytes > spec.shared_least, needed, ctas));
-    Launch {
+    SimulatedLaunch {
         kernel: kernel.name.clone(),
         active: kernel.ended.unwrap_or(outcome.cycles).saturating_sub(kernel.started.unwrap_or_default()),
         instructions: kernel.counters.get(metrics::WARP_INSTRUCTIONS).unwrap_or_default(),
@@ -161,11 +163,11 @@ fn of_launch(machine: &Machine, info: &KernelInfo, outcome: &Outcome, launch: us
         tensor: metrics::tensor_percent(&totals, spec.schedulers, spec.timing[OpClass::Tensor as usize].initiation),
         warps: metrics::occupancy(&totals).map_or(0.0, |occupancy| occupancy.warps),
         shared_bytes: shared.map_or(0, u64::from),
-        schedulers: named(&metrics::scheduler_cycles(&totals)),
-        states: named(&metrics::warp_cycles(&totals)),
+        schedulers: counters_by_name(&metrics::scheduler_cycles(&totals)),
+        states: counters_by_name(&metrics::warp_cycles(&totals)),
     }
 }
 
-fn named(counters: &[Counted]) -> Vec<(String, u64)> {
+fn counters_by_name(counters: &[CounterValue]) -> Vec<(String, u64)> {
     counters.iter().map(|counted| (counted.info.name.to_owned(), counted.value)).collect()
 }

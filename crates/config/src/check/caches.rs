@@ -10,7 +10,7 @@ use super::sm;
 
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
     if let Some(cache) = &machine.gpu.sm.l1.cache {
-        geometry("gpu.sm.l1.cache", cache, checker);
+        check_geometry("gpu.sm.l1.cache", cache, checker);
         checker.require(
             machine.gpu.sm.lsu.sector_requests || !cache.sectored,
             &["gpu.sm.lsu.sector_requests", "gpu.sm.l1.cache.sectored"],
@@ -44,14 +44,14 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
             },
         );
     }
-    geometry("mem.llc", &machine.mem.llc, checker);
-    sm::degree("mem.llc.prefetch", machine.mem.prefetch.policy, machine.mem.prefetch.degree, checker);
-    line(&machine.mem, checker);
+    check_geometry("mem.llc", &machine.mem.llc, checker);
+    sm::check_degree("mem.llc.prefetch", machine.mem.prefetch.policy, machine.mem.prefetch.degree, checker);
+    check_line_bytes(&machine.mem, checker);
     checker.power_of_two("gpu.sm.l1.banks", machine.gpu.sm.l1.banks.into(), "an address picks its bank by its sector bits");
-    unified(&machine.gpu.sm, checker);
+    check_unified(&machine.gpu.sm, checker);
 }
 
-fn geometry(table: &str, cache: &Cache, checker: &mut Checker<'_>) {
+fn check_geometry(table: &str, cache: &Cache, checker: &mut Checker<'_>) {
     let sets = format!("{table}.sets");
     checker.power_of_two(&sets, cache.sets.into(), "an address picks its set by its bits");
     let hashable = match cache.index {
@@ -93,7 +93,7 @@ fn geometry(table: &str, cache: &Cache, checker: &mut Checker<'_>) {
 }
 
 /// Checks the line size of the LLC, which may exceed the line size of the L1.
-fn line(mem: &Mem, checker: &mut Checker<'_>) {
+fn check_line_bytes(mem: &Mem, checker: &mut Checker<'_>) {
     let key = "mem.llc.line_bytes";
     let &Value::Number(bytes) = checker.value(key) else { return };
     let is = || format!("`{key}` is {}", Bytes(bytes));
@@ -118,7 +118,7 @@ fn line(mem: &Mem, checker: &mut Checker<'_>) {
 }
 
 /// Checks that every split of a unified memory leaves a whole number of ways to the L1.
-fn unified(sm: &Sm, checker: &mut Checker<'_>) {
+fn check_unified(sm: &Sm, checker: &mut Checker<'_>) {
     let (Some(unified), Some(cache)) = (&sm.l1.unified, &sm.l1.cache) else {
         return;
     };

@@ -1,7 +1,7 @@
 //! The collector of problems and warnings of all checks.
 
 use super::super::error::Problem;
-use super::super::resolve::{Origin, Setting};
+use super::super::resolve::{Setting, SettingOrigin};
 use super::super::value::Value;
 
 /// A collector of problems. Each problem has the source location of the key that the user most likely has to change.
@@ -44,15 +44,15 @@ impl Checker<'_> {
         let mut settings: Vec<&Setting> = keys.iter().map(|key| self.setting(key)).collect();
         settings.sort_by_key(|setting| std::cmp::Reverse(setting.layer));
         let mut problem = match &settings[0].origin {
-            Origin::Given(location) => Problem::at(location, message),
-            Origin::Default => Problem::without_location(message),
+            SettingOrigin::Given(location) => Problem::at(location, message),
+            SettingOrigin::Default => Problem::without_location(message),
         };
         problem = problem.help(help);
         for setting in &settings[1..] {
             let key = setting.key;
             let origin = match &setting.origin {
-                Origin::Given(location) => format!("comes from {location}"),
-                Origin::Default => "is the default".to_owned(),
+                SettingOrigin::Given(location) => format!("comes from {location}"),
+                SettingOrigin::Default => "is the default".to_owned(),
             };
             problem.notes.push(format!("`{}` = {} {origin}", key.path, key.kind.write(&setting.value)));
         }

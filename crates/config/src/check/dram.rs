@@ -9,18 +9,18 @@ use super::checker::Checker;
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
     let dram = &machine.mem.dram;
     if dram.has_own_device() {
-        timing(dram, checker);
+        check_timing(dram, checker);
     }
     if let Some(control) = &dram.control {
-        queues(control, checker);
-        limits(dram, control, checker);
+        check_queues(control, checker);
+        check_limits(dram, control, checker);
         if device_fits(machine, control, checker) {
-            mapping(machine, control, checker);
+            check_mapping(machine, control, checker);
         }
     }
 }
 
-fn timing(dram: &Dram, checker: &mut Checker<'_>) {
+fn check_timing(dram: &Dram, checker: &mut Checker<'_>) {
     let t = &dram.timing;
     let row_cycle = t.tRAS.saturating_add(t.tRP);
     checker.require(
@@ -57,7 +57,7 @@ fn timing(dram: &Dram, checker: &mut Checker<'_>) {
 }
 
 /// Checks that limits of row hits and ages are set only for schedulers that do not see the whole queue.
-fn limits(dram: &Dram, control: &DramControl, checker: &mut Checker<'_>) {
+fn check_limits(dram: &Dram, control: &DramControl, checker: &mut Checker<'_>) {
     let sees_queue = matches!(dram.scheduler, DramScheduler::ParBs | DramScheduler::Own);
     for (key, value) in [("mem.dram.row_hit_cap", control.row_hit_cap), ("mem.dram.age_cap", control.age_cap)] {
         checker.require(
@@ -69,7 +69,7 @@ fn limits(dram: &Dram, control: &DramControl, checker: &mut Checker<'_>) {
     }
 }
 
-fn queues(control: &DramControl, checker: &mut Checker<'_>) {
+fn check_queues(control: &DramControl, checker: &mut Checker<'_>) {
     checker.require(
         control.drain_low < control.drain_high,
         &["mem.dram.drain_low", "mem.dram.drain_high"],
@@ -135,7 +135,7 @@ fn device_fits(machine: &Machine, control: &DramControl, checker: &mut Checker<'
     problem.is_none()
 }
 
-fn mapping(machine: &Machine, control: &DramControl, checker: &mut Checker<'_>) {
+fn check_mapping(machine: &Machine, control: &DramControl, checker: &mut Checker<'_>) {
     let Ok(Some(standard)) = machine.mem.device(machine.clocks.dram) else { return };
     let o = &standard.organisation;
     let problem = Mapping::parse(&control.mapping, o, 1).err();

@@ -7,10 +7,10 @@ use super::super::resolve::Setting;
 use super::checker::Checker;
 
 /// Keys that determine the format of packets between GPUs. Hubs forward packets without conversion.
-const PACKETS: [&str; 3] = ["gpu.sm.lsu.sector_requests", "mem.llc.sectored", "mem.llc.line_bytes"];
+const PACKET_KEYS: [&str; 3] = ["gpu.sm.lsu.sector_requests", "mem.llc.sectored", "mem.llc.line_bytes"];
 
 pub(super) fn check(name: &str, (machine, settings): (&Machine, &[Setting]), kind: &Machine, checker: &mut Checker<'_>) {
-    for key in PACKETS {
+    for key in PACKET_KEYS {
         let shown = |settings: &[Setting]| {
             let setting = settings.iter().find(|setting| setting.key.path == key);
             setting.map_or_else(|| "not there".to_owned(), |setting| setting.key.kind.write(&setting.value))
@@ -30,12 +30,12 @@ pub(super) fn check(name: &str, (machine, settings): (&Machine, &[Setting]), kin
         || format!("a DRAM burst of kind `{name}` has {} bytes, but {} on GPU 0", bursts[0], bursts[1]),
         || "results count bursts over all GPUs; choose devices with equal bursts".to_owned(),
     );
-    clocks(name, machine, kind, checker);
-    energy(name, machine, kind, checker);
+    check_clocks(name, machine, kind, checker);
+    check_energy(name, machine, kind, checker);
 }
 
 /// Checks that the clocks of all GPUs have a common base tick.
-fn clocks(name: &str, machine: &Machine, kind: &Machine, checker: &mut Checker<'_>) {
+fn check_clocks(name: &str, machine: &Machine, kind: &Machine, checker: &mut Checker<'_>) {
     let of = |machine: &Machine| [machine.clocks.core, machine.clocks.noc, machine.clocks.llc, machine.clocks.dram];
     let all: Vec<Frequency> = machine.each_kind().chain([kind]).flat_map(of).collect();
     checker.require(
@@ -53,7 +53,7 @@ fn clocks(name: &str, machine: &Machine, kind: &Machine, checker: &mut Checker<'
 }
 
 /// Checks that all GPUs have the same core clock and flit size: energy is computed from one set of event energies.
-fn energy(name: &str, machine: &Machine, kind: &Machine, checker: &mut Checker<'_>) {
+fn check_energy(name: &str, machine: &Machine, kind: &Machine, checker: &mut Checker<'_>) {
     let of = |machine: &Machine| (machine.clocks.core, machine.noc.vc.channel_bytes);
     checker.require(
         machine.energy.set == "none" || of(kind) == of(machine),

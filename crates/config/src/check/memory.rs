@@ -20,7 +20,7 @@ pub(super) fn check(mem: &Mem, checker: &mut Checker<'_>) {
         || "SMs also need a partition; 0 shares all partitions".to_owned(),
     );
     if mem.dram.has_own_device() {
-        layout(mem, checker);
+        check_layout(mem, checker);
     }
     let rows = map.row_mask.count_ones();
     checker.require(
@@ -71,7 +71,7 @@ pub(super) fn check(mem: &Mem, checker: &mut Checker<'_>) {
 }
 
 /// Checks the address layout against the banks and the burst size of the machine's own DRAM device.
-fn layout(mem: &Mem, checker: &mut Checker<'_>) {
+fn check_layout(mem: &Mem, checker: &mut Checker<'_>) {
     let (map, dram) = (&mem.map, &mem.dram);
     checker.power_of_two("mem.dram.banks", dram.banks.into(), "address bits pick the bank");
     let bits = map.bank_mask.count_ones();

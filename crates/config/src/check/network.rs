@@ -6,10 +6,10 @@ use super::checker::Checker;
 
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
     if let Some(mesh) = &machine.noc.mesh {
-        routers(machine, mesh, checker);
+        check_routers(machine, mesh, checker);
         return;
     }
-    crossbar(machine, checker);
+    check_crossbar(machine, checker);
     let link = machine.noc.link_latency;
     // The ROP pipe in front of the slices is part of the link from the network, and therefore of its credit loop.
     let rop = machine.mem.rop_latency.saturating_mul(machine.clocks.noc.0).div_ceil(machine.clocks.llc.0.max(1));
@@ -23,7 +23,7 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
 }
 
 /// Checks that a `vc` crossbar has virtual channels of some width and at most 128 ports, and that other crossbars have no virtual channels.
-fn crossbar(machine: &Machine, checker: &mut Checker<'_>) {
+fn check_crossbar(machine: &Machine, checker: &mut Checker<'_>) {
     let (kind, vc) = (machine.noc.crossbar, machine.noc.vc);
     let is_vc = kind == Crossbar::Vc;
     let help = || "`noc.crossbar = \"vc\"` needs at least one virtual channel with one flit of 1 B; other crossbars need 0".to_owned();
@@ -54,7 +54,7 @@ fn crossbar(machine: &Machine, checker: &mut Checker<'_>) {
 }
 
 /// Checks a mesh: every core and partition has a router, and each traffic class has virtual channels and bandwidth.
-fn routers(machine: &Machine, mesh: &Mesh, checker: &mut Checker<'_>) {
+fn check_routers(machine: &Machine, mesh: &Mesh, checker: &mut Checker<'_>) {
     let seated = Placement::of(machine, mesh);
     checker.require(
         seated.is_ok(),

@@ -16,18 +16,18 @@ const MAX_ISSUED_INSTRUCTIONS: u32 = 256;
 const MAX_ENTRIES: u64 = 1 << 24;
 
 /// Checks the size of one GPU.
-pub(super) fn of_gpu(machine: &Machine, checker: &mut Checker<'_>) {
-    lines(machine, checker);
-    issued_instructions(&machine.gpu.sm, checker);
+pub(super) fn check_gpu(machine: &Machine, checker: &mut Checker<'_>) {
+    check_cache_lines(machine, checker);
+    check_issued_instructions(&machine.gpu.sm, checker);
 }
 
 /// Checks the total size of all GPUs.
-pub(super) fn of_all(machine: &Machine, checker: &mut Checker<'_>) {
-    links(machine, checker);
-    entries(machine, checker);
+pub(super) fn check_all_gpus(machine: &Machine, checker: &mut Checker<'_>) {
+    check_links(machine, checker);
+    check_entries(machine, checker);
 }
 
-fn lines(machine: &Machine, checker: &mut Checker<'_>) {
+fn check_cache_lines(machine: &Machine, checker: &mut Checker<'_>) {
     let mut cache = |table: &str, cache: &Cache| {
         let lines = u64::from(cache.sets) * u64::from(cache.ways);
         checker.require(
@@ -57,7 +57,7 @@ fn lines(machine: &Machine, checker: &mut Checker<'_>) {
 }
 
 /// Checks the number of issued_instructions instructions: each operand collector and each pipeline register before and after it holds one.
-fn issued_instructions(sm: &Sm, checker: &mut Checker<'_>) {
+fn check_issued_instructions(sm: &Sm, checker: &mut Checker<'_>) {
     let units = &sm.units;
     let kinds = [units.sp, units.int, units.sfu, units.dp, units.tensor, units.branch, units.texture, units.uniform];
     let registers: u32 = match sm.style {
@@ -75,7 +75,7 @@ fn issued_instructions(sm: &Sm, checker: &mut Checker<'_>) {
     );
 }
 
-fn links(machine: &Machine, checker: &mut Checker<'_>) {
+fn check_links(machine: &Machine, checker: &mut Checker<'_>) {
     let [sms, cpus, partitions] =
         [machine.gpu.sms, machine.cpu.as_ref().map_or(0, |cpu| cpu.count), machine.mem.map.partitions].map(u64::from);
     let slices = partitions * u64::from(machine.mem.map.slices_per_partition);
@@ -104,14 +104,15 @@ fn links(machine: &Machine, checker: &mut Checker<'_>) {
 /// A table or queue: its key, its entries, and the number of instances per chip.
 type Storage = (&'static str, u64, u64);
 
-fn entries(machine: &Machine, checker: &mut Checker<'_>) {
-    let parts: Vec<Storage> = parts(machine).into_iter().filter(|(key, ..)| checker.settings.iter().any(|s| s.key.path == *key)).collect();
+fn check_entries(machine: &Machine, checker: &mut Checker<'_>) {
+    let parts: Vec<Storage> =
+        storage_parts(machine).into_iter().filter(|(key, ..)| checker.settings.iter().any(|s| s.key.path == *key)).collect();
     let kinds = &machine.kinds[..];
     let gpus = u64::from(machine.gpus()) - kinds.iter().map(|kind| kind.gpus.len() as u64).sum::<u64>();
     let total = |part: &Storage| part.1.saturating_mul(part.2).saturating_mul(gpus);
     let of_kinds = |kinds: &[GpuKind]| -> u64 {
         let of_kind =
-            |kind: &GpuKind| self::parts(&kind.machine).iter().map(|part| part.1.saturating_mul(part.2)).fold(0, u64::saturating_add);
+            |kind: &GpuKind| storage_parts(&kind.machine).iter().map(|part| part.1.saturating_mul(part.2)).fold(0, u64::saturating_add);
         kinds.iter().map(|kind| of_kind(kind).saturating_mul(kind.gpus.len() as u64)).fold(0, u64::saturating_add)
     };
     let all = parts.iter().map(total).fold(of_kinds(kinds), u64::saturating_add);
@@ -124,7 +125,7 @@ fn entries(machine: &Machine, checker: &mut Checker<'_>) {
     );
 }
 
-fn parts(machine: &Machine) -> Vec<Storage> {
+fn storage_parts(machine: &Machine) -> Vec<Storage> {
     let Machine { gpu, mem, noc, .. } = machine;
     let sm = &gpu.sm;
     let sms = u64::from(gpu.sms);

@@ -47,20 +47,20 @@ pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {
         checker.power_of_two("gpu.sm.texture.sets", texture.sets.into(), "an address picks its set by its low bits");
     }
     if sm.style != CoreStyle::Shared {
-        sub_cores(sm, checker);
+        check_sub_cores(sm, checker);
     }
     if sm.style == CoreStyle::ControlWords {
-        control_words(sm, checker);
+        check_control_words(sm, checker);
     }
-    prefetch(sm, checker);
+    check_prefetch(sm, checker);
     if let Some(ccws) = &sm.ccws {
-        victim_tags(sm, ccws, checker);
+        check_victim_tags(sm, ccws, checker);
     }
 }
 
 /// Checks that a prefetcher has an L1 and is not combined with CCWS, which charges lost locality to the warp that fetched the line.
-fn prefetch(sm: &Sm, checker: &mut Checker<'_>) {
-    degree("gpu.sm.l1.prefetch", sm.l1.prefetch, sm.l1.prefetch_degree, checker);
+fn check_prefetch(sm: &Sm, checker: &mut Checker<'_>) {
+    check_degree("gpu.sm.l1.prefetch", sm.l1.prefetch, sm.l1.prefetch_degree, checker);
     let none = sm.l1.prefetch == Prefetch::None;
     checker.require(
         none || sm.l1.cache.is_some(),
@@ -77,7 +77,7 @@ fn prefetch(sm: &Sm, checker: &mut Checker<'_>) {
 }
 
 /// Checks that the degree is 1 for prefetchers that fetch one sector per access.
-pub(super) fn degree(key: &str, prefetch: Prefetch, degree: u32, checker: &mut Checker<'_>) {
+pub(super) fn check_degree(key: &str, prefetch: Prefetch, degree: u32, checker: &mut Checker<'_>) {
     let many = matches!(prefetch, Prefetch::None | Prefetch::Ghb | Prefetch::Own);
     checker.require(
         many || degree <= 1,
@@ -87,7 +87,7 @@ pub(super) fn degree(key: &str, prefetch: Prefetch, degree: u32, checker: &mut C
     );
 }
 
-fn victim_tags(sm: &Sm, ccws: &Ccws, checker: &mut Checker<'_>) {
+fn check_victim_tags(sm: &Sm, ccws: &Ccws, checker: &mut Checker<'_>) {
     let Ccws { victim_tags: tags, victim_ways: ways, .. } = *ccws;
     checker.require(
         tags.is_multiple_of(ways) && (tags / ways).is_power_of_two(),
@@ -105,7 +105,7 @@ fn victim_tags(sm: &Sm, ccws: &Ccws, checker: &mut Checker<'_>) {
 
 /// Checks a core with control words: it issues one instruction per sub-core and cycle, and has no scoreboard for CCWS or two-level
 /// schedulers.
-fn control_words(sm: &Sm, checker: &mut Checker<'_>) {
+fn check_control_words(sm: &Sm, checker: &mut Checker<'_>) {
     checker.require(
         sm.issue_width == 1,
         &["gpu.sm.issue_width", "gpu.sm.style"],
@@ -122,7 +122,7 @@ fn control_words(sm: &Sm, checker: &mut Checker<'_>) {
 }
 
 /// Checks that with sub-cores every scheduler has the same share of all resources.
-fn sub_cores(sm: &Sm, checker: &mut Checker<'_>) {
+fn check_sub_cores(sm: &Sm, checker: &mut Checker<'_>) {
     let units = &sm.units;
     let shares = [
         ("gpu.sm.warps", sm.warps),

@@ -29,13 +29,13 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
         || "a machine with partitions reserved for CPU cores has several GPUs".to_owned(),
         || "reserve none".to_owned(),
     );
-    of_gpu(machine, checker);
-    sets(system, checker);
-    links(system, checker);
+    check_gpu(machine, checker);
+    check_link_sets(system, checker);
+    check_links(system, checker);
 }
 
 /// Checks the restrictions that hold for each GPU of a system.
-pub(super) fn of_gpu(machine: &Machine, checker: &mut Checker<'_>) {
+pub(super) fn check_gpu(machine: &Machine, checker: &mut Checker<'_>) {
     let Some(system) = &machine.system else { return };
     checker.require(
         machine.noc.mesh.is_none(),
@@ -53,7 +53,7 @@ pub(super) fn of_gpu(machine: &Machine, checker: &mut Checker<'_>) {
     );
 }
 
-fn sets(system: &System, checker: &mut Checker<'_>) {
+fn check_link_sets(system: &System, checker: &mut Checker<'_>) {
     let mut set = |name: &str, links: &LinkSet| {
         let [topology, list] = ["topology", "links"].map(|key| format!("system.{name}.{key}"));
         if links.topology == LinkTopology::None {
@@ -70,7 +70,7 @@ fn sets(system: &System, checker: &mut Checker<'_>) {
     set("host", &system.host);
 }
 
-fn links(system: &System, checker: &mut Checker<'_>) {
+fn check_links(system: &System, checker: &mut Checker<'_>) {
     let key = if system.peer.topology == LinkTopology::List {
         "system.peer.links"
     } else if system.host.topology == LinkTopology::List {

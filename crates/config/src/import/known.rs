@@ -4,7 +4,7 @@
 //! simulation, each with the reason, and options with an unmodelled effect, each with the value that has no effect.
 
 /// Prefixes of options without effect on a trace-driven simulation here, each with the reason.
-pub(super) const IGNORED: &[(&str, &str)] = &[
+pub(super) const IGNORED_OPTIONS: &[(&str, &str)] = &[
     ("gpgpu_ptx_", "execution of PTX; a trace contains SASS"),
     ("ptx_opcode_", "timing of PTX instructions; the trace configuration times SASS"),
     ("gpgpu_stack_size_limit", "functional simulation"),
@@ -55,35 +55,39 @@ pub(super) const IGNORED: &[(&str, &str)] = &[
 ];
 
 /// An option whose effect is modelled for one value only.
-pub(super) struct Unmodelled {
+pub(super) struct UnmodelledOption {
     /// The name of the option.
     pub(super) name: &'static str,
     /// The modelled value.
-    pub(super) same: &'static str,
+    pub(super) modelled_value: &'static str,
     /// The effect of other values, and the behaviour here.
-    pub(super) instead: &'static str,
+    pub(super) explanation: &'static str,
 }
 
-const fn unmodelled(name: &'static str, same: &'static str, instead: &'static str) -> Unmodelled {
-    Unmodelled { name, same, instead }
+const fn unmodelled_option(name: &'static str, modelled_value: &'static str, explanation: &'static str) -> UnmodelledOption {
+    UnmodelledOption { name, modelled_value, explanation }
 }
 
 /// Options whose effect is modelled for one value only.
-pub(super) const UNMODELLED: &[Unmodelled] = &[
-    unmodelled("gpgpu_TB_launch_latency", "0", "a latency per CTA is not modelled; CTAs start without it"),
-    unmodelled("gpgpu_shmem_warp_parts", "1", "shared memory accesses by part of a warp are not modelled; whole warps access it"),
-    unmodelled("icnt_subnets", "2", "one network for both directions is not modelled; requests and replies have separate networks"),
-    unmodelled("icnt_verbose", "0", "the network's log is not written"),
-    unmodelled("icnt_grant_cycles", "1", "grants that last several cycles are not modelled; a grant is one packet per output and cycle"),
-    unmodelled("dram_bnk_indexing_policy", "0", "bank hashing is not modelled; the bank bits of the address select the bank"),
-    unmodelled("dram_seperate_write_queue_enable", "0", "a separate write queue is not modelled; reads and writes share the queue"),
-    unmodelled("dram_elimnate_rw_turnaround", "0", "turnarounds between reads and writes are always modelled"),
-    unmodelled("gpgpu_simple_dram_model", "0", "the DRAM is always modelled in detail"),
-    unmodelled("l2_ideal", "0", "an LLC that always hits is not modelled; the LLC is as configured"),
-    unmodelled("gpgpu_local_mem_map", "1", "local memory is always spread over the banks"),
-    unmodelled("gpgpu_reg_bank_use_warp_id", "0", "register banks always depend on the warp, as with specialised traces"),
-    unmodelled("gpgpu_l1_banks_hashing_function", "0", "L1 banks are the low bits of the sector number"),
-    unmodelled("gpgpu_l1_banks_byte_interleaving", "32", "L1 banks are interleaved by sectors of 32 bytes"),
-    unmodelled("gpgpu_flush_l2_cache", "0", "the LLC keeps its lines between kernels"),
-    unmodelled("mem_unit_ports", "1", "the memory unit has one port"),
+pub(super) const UNMODELLED_OPTIONS: &[UnmodelledOption] = &[
+    unmodelled_option("gpgpu_TB_launch_latency", "0", "a latency per CTA is not modelled; CTAs start without it"),
+    unmodelled_option("gpgpu_shmem_warp_parts", "1", "shared memory accesses by part of a warp are not modelled; whole warps access it"),
+    unmodelled_option("icnt_subnets", "2", "one network for both directions is not modelled; requests and replies have separate networks"),
+    unmodelled_option("icnt_verbose", "0", "the network's log is not written"),
+    unmodelled_option(
+        "icnt_grant_cycles",
+        "1",
+        "grants that last several cycles are not modelled; a grant is one packet per output and cycle",
+    ),
+    unmodelled_option("dram_bnk_indexing_policy", "0", "bank hashing is not modelled; the bank bits of the address select the bank"),
+    unmodelled_option("dram_seperate_write_queue_enable", "0", "a separate write queue is not modelled; reads and writes share the queue"),
+    unmodelled_option("dram_elimnate_rw_turnaround", "0", "turnarounds between reads and writes are always modelled"),
+    unmodelled_option("gpgpu_simple_dram_model", "0", "the DRAM is always modelled in detail"),
+    unmodelled_option("l2_ideal", "0", "an LLC that always hits is not modelled; the LLC is as configured"),
+    unmodelled_option("gpgpu_local_mem_map", "1", "local memory is always spread over the banks"),
+    unmodelled_option("gpgpu_reg_bank_use_warp_id", "0", "register banks always depend on the warp, as with specialised traces"),
+    unmodelled_option("gpgpu_l1_banks_hashing_function", "0", "L1 banks are the low bits of the sector number"),
+    unmodelled_option("gpgpu_l1_banks_byte_interleaving", "32", "L1 banks are interleaved by sectors of 32 bytes"),
+    unmodelled_option("gpgpu_flush_l2_cache", "0", "the LLC keeps its lines between kernels"),
+    unmodelled_option("mem_unit_ports", "1", "the memory unit has one port"),
 ];

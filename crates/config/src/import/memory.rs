@@ -1,21 +1,21 @@
 //! Translation of options to keys: the network, the LLC and the DRAM.
 
 use super::super::keys;
-use super::super::layout::Layout;
-use super::parts::{CACHE_EXPECTED, CacheText, dram_timing};
+use super::super::layout::AddressLayout;
+use super::parts::{CACHE_EXPECTED, CacheText, parse_dram_timing};
 use super::sheet::Sheet;
 
 pub(super) fn translate(sheet: &mut Sheet) {
-    network(sheet);
-    map(sheet);
-    queues(sheet);
+    translate_network(sheet);
+    translate_map(sheet);
+    translate_queues(sheet);
     let (text, comment) = sheet.text("gpgpu_cache:dl2", "S:32:128:24,L:B:m:L:P,A:192:4,32:0,32");
-    cache(sheet, "gpgpu_cache:dl2", &text, &comment, "mem.llc");
-    dram(sheet);
-    dram_times(sheet);
+    translate_cache(sheet, "gpgpu_cache:dl2", &text, &comment, "mem.llc");
+    translate_dram(sheet);
+    translate_dram_times(sheet);
 }
 
-fn network(sheet: &mut Sheet) {
+fn translate_network(sheet: &mut Sheet) {
     let (mode, comment) = sheet.number("network_mode", 1);
     let limits = [("noc.input_queue", "icnt_in_buffer_limit"), ("noc.output_queue", "icnt_out_buffer_limit")];
     for (key, option) in limits {
@@ -40,7 +40,7 @@ fn network(sheet: &mut Sheet) {
     sheet.copy("mem.dram_latency", "dram_latency", 30);
 }
 
-fn map(sheet: &mut Sheet) {
+fn translate_map(sheet: &mut Sheet) {
     sheet.copy("mem.map.partitions", "gpgpu_n_mem", 8);
     sheet.copy("mem.map.slices_per_partition", "gpgpu_n_sub_partition_per_mchannel", 1);
     const MAPPING: &str = "gpgpu_mem_addr_mapping";
@@ -48,7 +48,7 @@ fn map(sheet: &mut Sheet) {
     if let Some(given) = sheet.required(MAPPING, "dramid@8;00000000.0000RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS") {
         let parts = given.value.strip_prefix("dramid@").and_then(|rest| rest.split_once(';'));
         let bit = parts.and_then(|(bit, _)| bit.parse::<u32>().ok()).filter(|bit| (5..32).contains(bit));
-        match (bit, parts.map(|(_, layout)| Layout::parse(layout))) {
+        match (bit, parts.map(|(_, layout)| AddressLayout::parse(layout))) {
             (Some(bit), Some(Ok(layout))) => {
                 let comment = format!("-{MAPPING} {}", given.value);
                 sheet.set_text("mem.map.interleave", &format!("{} B", 1u64 << bit), comment.clone());
@@ -77,7 +77,7 @@ fn map(sheet: &mut Sheet) {
     }
 }
 
-fn queues(sheet: &mut Sheet) {
+fn translate_queues(sheet: &mut Sheet) {
     let (sizes, comment) = sheet.numbers("gpgpu_dram_partition_queues", ':', 4, "8:8:8:8");
     let keys = ["mem.queues.in_queue", "mem.queues.to_dram", "mem.queues.from_dram", "mem.queues.out_queue"];
     for ((key, size), ordinal) in keys.into_iter().zip(sizes).zip(["first", "second", "third", "fourth"]) {
@@ -86,7 +86,7 @@ fn queues(sheet: &mut Sheet) {
 }
 
 /// Sets the keys of a cache.
-pub(super) fn cache(sheet: &mut Sheet, option: &str, text: &str, comment: &str, table: &str) {
+pub(super) fn translate_cache(sheet: &mut Sheet, option: &str, text: &str, comment: &str, table: &str) {
     let cache = match CacheText::parse(text) {
         Ok(cache) if cache.line == 128 => cache,
         Ok(cache) if cache.line == 256 && !cache.sectored && table == "mem.llc" => {
@@ -127,7 +127,7 @@ pub(super) fn cache(sheet: &mut Sheet, option: &str, text: &str, comment: &str, 
     sheet.set_text(key("port_bytes"), &format!("{port} B"), comment);
 }
 
-fn dram(sheet: &mut Sheet) {
+fn translate_dram(sheet: &mut Sheet) {
     let (width, of_width) = sheet.number("gpgpu_dram_buswidth", 4);
     let (chips, of_chips) = sheet.number("gpgpu_n_mem_per_ctrlr", 1);
     sheet.set_text("mem.dram.bus_bytes", &format!("{} B", width.saturating_mul(chips)), format!("{of_width}, {of_chips}"));
@@ -150,12 +150,12 @@ fn dram(sheet: &mut Sheet) {
     }
 }
 
-fn dram_times(sheet: &mut Sheet) {
+fn translate_dram_times(sheet: &mut Sheet) {
     const TIMING: &str = "gpgpu_dram_timing_opt";
     const EXPECTED: &str =
         "named values, as in nbk=16:CCD=1:RRD=3:RCD=12:RAS=28:RP=12:RC=40:CL=12:WL=2:CDLR=3:WR=10:nbkgrp=4:CCDL=2:RTPL=3";
     let Some(given) = sheet.required(TIMING, "nbk=16:CCD=1:..") else { return };
-    let pairs = match dram_timing(&given.value) {
+    let pairs = match parse_dram_timing(&given.value) {
         Ok(pairs) => pairs,
         Err(why) => return sheet.report_rejected(TIMING, &why, EXPECTED),
     };

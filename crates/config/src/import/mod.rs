@@ -17,9 +17,9 @@ mod translate;
 
 use std::sync::Arc;
 
-pub use report::Report;
+pub use report::ImportReport;
 
-use super::error::{ConfigErrors, Problem, Source, SourceSpan};
+use super::error::{ConfigErrors, Problem, SourceSpan, SourceText};
 use super::machine::Machine;
 
 /// An imported machine.
@@ -28,24 +28,24 @@ pub struct Imported {
     /// The machine file.
     pub toml: String,
     /// The treatment of each option.
-    pub report: Report,
+    pub report: ImportReport,
 }
 
 /// Units of `trace.config`, and the PTX instructions whose times are used for each unit.
-const UNITS: [(&str, &str); 4] = [("int", "int"), ("sp", "fp"), ("dp", "dp"), ("sfu", "sfu")];
+const UNIT_NAMES: [(&str, &str); 4] = [("int", "int"), ("sp", "fp"), ("dp", "dp"), ("sfu", "sfu")];
 
 /// Translates a pair of configuration files into a machine called `name`. Without a `trace.config`, units have the latencies of
 /// `-ptx_opcode_latency_*`, and the report contains a warning.
 ///
 /// # Errors
 /// Options with values that cannot be read or have no counterpart, with file and line; a machine with inconsistent values.
-pub fn import(gpgpusim: &Arc<Source>, trace: Option<&Arc<Source>>, name: &str) -> Result<Imported, ConfigErrors> {
+pub fn import(gpgpusim: &Arc<SourceText>, trace: Option<&Arc<SourceText>>, name: &str) -> Result<Imported, ConfigErrors> {
     let mut problems = Vec::new();
     let mut given = read::read(gpgpusim, &mut problems);
     match trace {
         Some(trace) => given.extend(read::read(trace, &mut problems)),
         None => {
-            let times = UNITS.into_iter().filter_map(|(unit, ptx)| of_ptx(&given, unit, ptx)).collect::<Vec<_>>();
+            let times = UNIT_NAMES.into_iter().filter_map(|(unit, ptx)| ptx_option(&given, unit, ptx)).collect::<Vec<_>>();
             given.extend(times);
         }
     }
@@ -79,7 +79,7 @@ pub fn import(gpgpusim: &Arc<Source>, trace: Option<&Arc<Source>>, name: &str) -
 }
 
 /// Returns the `trace.config` option of a unit, with the latency and interval of additions in PTX.
-fn of_ptx(given: &[read::GivenOption], unit: &str, ptx: &str) -> Option<read::GivenOption> {
+fn ptx_option(given: &[read::GivenOption], unit: &str, ptx: &str) -> Option<read::GivenOption> {
     let first = |option: &str| {
         let name = format!("ptx_opcode_{option}_{ptx}");
         let found = given.iter().rev().find(|given| given.name == name)?;

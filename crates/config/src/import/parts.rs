@@ -103,7 +103,7 @@ impl CacheText {
 }
 
 /// Parses DRAM timing, `nbk=16:CCD=1:..`, into names and values.
-pub(super) fn dram_timing(text: &str) -> Result<Vec<(String, u64)>, String> {
+pub(super) fn parse_dram_timing(text: &str) -> Result<Vec<(String, u64)>, String> {
     let pair = |part: &str| {
         let (name, value) = part.split_once('=').ok_or_else(|| format!("`{part}` has no name"))?;
         let value = value.trim().parse().map_err(|_| format!("`{value}` of {name} is not a whole number"))?;
@@ -113,7 +113,7 @@ pub(super) fn dram_timing(text: &str) -> Result<Vec<(String, u64)>, String> {
 }
 
 /// Parses a specialised unit, `enabled,units,latency,..,name`, and returns its number of units; 0 if it is not enabled.
-pub(super) fn specialized(text: &str) -> Result<u64, String> {
+pub(super) fn parse_specialized(text: &str) -> Result<u64, String> {
     let fields: Vec<&str> = text.split(',').map(str::trim).collect();
     let number = |i: usize| {
         let text = fields.get(i).copied().unwrap_or_default();
@@ -148,9 +148,9 @@ mod tests {
 
     #[test]
     fn timing_and_units_are_read_or_explained() {
-        assert_eq!(dram_timing("nbk=16:CCD=1").unwrap(), [("nbk".to_owned(), 16), ("CCD".to_owned(), 1)]);
-        assert!(dram_timing("16:1").unwrap_err().contains("no name"));
-        assert_eq!(specialized("1,4,200,4,4,TEX"), Ok(4));
-        assert_eq!(specialized("0,4,200,4,4,TEX"), Ok(0));
+        assert_eq!(parse_dram_timing("nbk=16:CCD=1").unwrap(), [("nbk".to_owned(), 16), ("CCD".to_owned(), 1)]);
+        assert!(parse_dram_timing("16:1").unwrap_err().contains("no name"));
+        assert_eq!(parse_specialized("1,4,200,4,4,TEX"), Ok(4));
+        assert_eq!(parse_specialized("0,4,200,4,4,TEX"), Ok(0));
     }
 }

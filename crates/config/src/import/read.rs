@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::error::{Problem, Source, SourceSpan};
+use super::super::error::{Problem, SourceSpan, SourceText};
 
 /// An option of a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct GivenOption {
 }
 
 /// Reads all options of a file.
-pub(super) fn read(source: &Arc<Source>, problems: &mut Vec<Problem>) -> Vec<GivenOption> {
+pub(super) fn read(source: &Arc<SourceText>, problems: &mut Vec<Problem>) -> Vec<GivenOption> {
     let mut options: Vec<PartialOption> = Vec::new();
     let mut quote: Option<usize> = None;
     let mut start = 0;
@@ -62,7 +62,7 @@ struct PartialOption {
 }
 
 impl PartialOption {
-    fn close(mut self, source: &Arc<Source>) -> GivenOption {
+    fn close(mut self, source: &Arc<SourceText>) -> GivenOption {
         if let Some(marker) = self.parts.iter().position(|(word, _)| is_conflict_marker(word)) {
             self.parts.truncate(marker);
         }
@@ -75,7 +75,7 @@ impl PartialOption {
     }
 }
 
-fn at_span(source: &Arc<Source>, span: Range<usize>) -> SourceSpan {
+fn at_span(source: &Arc<SourceText>, span: Range<usize>) -> SourceSpan {
     SourceSpan { source: Arc::clone(source), span }
 }
 
@@ -98,7 +98,7 @@ mod tests {
 
     fn options(text: &str) -> Vec<(String, String, usize)> {
         let mut problems = Vec::new();
-        let given = read(&Source::file("f", text), &mut problems);
+        let given = read(&SourceText::file("f", text), &mut problems);
         assert!(problems.is_empty(), "{problems:?}");
         given.into_iter().map(|g| (g.name, g.value, g.location.line())).collect()
     }
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_value_without_option_and_an_open_quote_are_named_with_their_lines() {
         let mut problems = Vec::new();
-        read(&Source::file("f", "7\n-a \"1\n"), &mut problems);
+        read(&SourceText::file("f", "7\n-a \"1\n"), &mut problems);
         let text: Vec<String> = problems.iter().map(|p| format!("{} {}", p.location.as_ref().unwrap(), p.message)).collect();
         assert_eq!(text, ["f:1 `7` comes before the first option", "f:2 a quoted value has no end"]);
     }

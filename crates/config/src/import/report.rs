@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The treatment of the options of an imported configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ImportReport {
     /// Options that describe the machine.
     pub used: Vec<String>,
     /// Options without effect here, each with the reason.
@@ -15,14 +15,14 @@ pub struct Report {
     pub unknown: Vec<String>,
 }
 
-impl Report {
+impl ImportReport {
     /// Adds a warning.
     pub(super) fn warn(&mut self, text: impl Into<String>) {
         self.warnings.push(text.into());
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ImportReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} options used", self.used.len())?;
         writeln!(f, "{} ignored{}", self.ignored.len(), if self.ignored.is_empty() { "" } else { ":" })?;

@@ -4,24 +4,24 @@ use rustc_hash::FxHashMap;
 
 use super::super::error::{Problem, SourceSpan};
 use super::super::keys;
-use super::known::{IGNORED, UNMODELLED};
+use super::known::{IGNORED_OPTIONS, UNMODELLED_OPTIONS};
 use super::read::GivenOption;
-use super::report::Report;
+use super::report::ImportReport;
 
 /// The state of an import: the given options, the keys set so far, and the report.
 pub(super) struct Sheet {
     options: FxHashMap<String, GivenOption>,
-    used: Vec<String>,
+    used_options: Vec<String>,
     values: FxHashMap<&'static str, (String, String)>,
-    at: SourceSpan,
+    location: SourceSpan,
     /// Errors so far.
     pub(super) problems: Vec<Problem>,
     /// The report so far.
-    pub(super) report: Report,
+    pub(super) report: ImportReport,
 }
 
 /// Former names of options, each with its present name in the reference.
-const RENAMED: &[(&str, &str)] = &[
+const RENAMED_OPTIONS: &[(&str, &str)] = &[
     ("rop_latency", "gpgpu_l2_rop_latency"),
     ("perf_sim_memcpy", "gpgpu_perf_sim_memcpy"),
     ("gmem_skip_L1D", "gpgpu_gmem_skip_L1D"),
@@ -33,10 +33,10 @@ const RENAMED: &[(&str, &str)] = &[
 impl Sheet {
     /// Creates a sheet from the options of both files. If an option is given twice, the last value is used, as in the reference.
     pub(super) fn new(given: Vec<GivenOption>, at: SourceSpan, problems: Vec<Problem>) -> Self {
-        let mut report = Report::default();
+        let mut report = ImportReport::default();
         let mut options: FxHashMap<String, GivenOption> = FxHashMap::default();
         for mut option in given {
-            if let Some((_, name)) = RENAMED.iter().find(|(old, _)| *old == option.name) {
+            if let Some((_, name)) = RENAMED_OPTIONS.iter().find(|(old, _)| *old == option.name) {
                 report.warn(format!("-{} is the former name of -{name} ({})", option.name, option.location));
                 option.name = (*name).to_owned();
             }
@@ -46,14 +46,14 @@ impl Sheet {
                 report.warn(format!("-{} is given twice; {} is used ({})", option.name, option.value, option.location));
             }
         }
-        Self { options, used: Vec::new(), values: FxHashMap::default(), at, problems, report }
+        Self { options, used_options: Vec::new(), values: FxHashMap::default(), location: at, problems, report }
     }
 
     /// Returns the option `name` and marks it as used.
     pub(super) fn option(&mut self, name: &str) -> Option<GivenOption> {
         let given = self.options.get(name)?.clone();
-        if !self.used.iter().any(|used| used == name) {
-            self.used.push(name.to_owned());
+        if !self.used_options.iter().any(|used| used == name) {
+            self.used_options.push(name.to_owned());
         }
         Some(given)
     }
@@ -70,7 +70,7 @@ impl Sheet {
     pub(super) fn required(&mut self, name: &str, example: &str) -> Option<GivenOption> {
         let given = self.option(name);
         if given.is_none() {
-            let problem = Problem::at(&self.at, format!("the option -{name} is missing"));
+            let problem = Problem::at(&self.location, format!("the option -{name} is missing"));
             self.problems.push(problem.help(format!("it is needed, as in `-{name} {example}`")));
         }
         given
@@ -141,24 +141,24 @@ impl Sheet {
     }
 
     /// Classifies the unused options, and writes the machine file.
-    pub(super) fn finish(mut self, head: &str) -> (String, Report, Vec<Problem>) {
-        let mut rest: Vec<&GivenOption> = self.options.values().filter(|given| !self.used.contains(&given.name)).collect();
+    pub(super) fn finish(mut self, head: &str) -> (String, ImportReport, Vec<Problem>) {
+        let mut rest: Vec<&GivenOption> = self.options.values().filter(|given| !self.used_options.contains(&given.name)).collect();
         rest.sort_by_key(|given| (given.location.source.name.clone(), given.location.span.start));
         for given in rest {
             let name = given.name.as_str();
-            if let Some(option) = UNMODELLED.iter().find(|option| option.name == name) {
-                if given.value == option.same {
+            if let Some(option) = UNMODELLED_OPTIONS.iter().find(|option| option.name == name) {
+                if given.value == option.modelled_value {
                     self.report.ignored.push((name.to_owned(), "its value matches the behaviour here".to_owned()));
                 } else {
-                    self.report.warn(format!("-{name} {} ({}): {}", given.value, given.location, option.instead));
+                    self.report.warn(format!("-{name} {} ({}): {}", given.value, given.location, option.explanation));
                 }
-            } else if let Some((_, why)) = IGNORED.iter().find(|(prefix, _)| name.starts_with(prefix)) {
+            } else if let Some((_, why)) = IGNORED_OPTIONS.iter().find(|(prefix, _)| name.starts_with(prefix)) {
                 self.report.ignored.push((name.to_owned(), (*why).to_owned()));
             } else {
                 self.report.unknown.push(format!("-{name} {} ({})", given.value, given.location));
             }
         }
-        self.report.used = self.used;
+        self.report.used = self.used_options;
         let mut text = head.to_owned();
         let mut table = "";
         for key in keys::all() {

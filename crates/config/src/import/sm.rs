@@ -1,20 +1,20 @@
 //! Translation of options to keys: the SM.
 
-use super::parts::{CACHE_EXPECTED, CacheText, specialized};
+use super::parts::{CACHE_EXPECTED, CacheText, parse_specialized};
 use super::sheet::Sheet;
 
 pub(super) fn translate(sheet: &mut Sheet) {
-    resources(sheet);
-    schedulers(sheet);
-    fetch(sheet);
-    collectors(sheet);
-    units(sheet);
-    timing(sheet);
-    data(sheet);
-    l1(sheet);
+    translate_resources(sheet);
+    translate_schedulers(sheet);
+    translate_fetch(sheet);
+    translate_collectors(sheet);
+    translate_units(sheet);
+    translate_timing(sheet);
+    translate_data_memories(sheet);
+    translate_l1(sheet);
 }
 
-fn resources(sheet: &mut Sheet) {
+fn translate_resources(sheet: &mut Sheet) {
     const PIPELINE: &str = "gpgpu_shader_core_pipeline";
     let (pipeline, comment) = sheet.numbers(PIPELINE, ':', 2, "1024:32");
     if pipeline[1] != 32 {
@@ -30,7 +30,7 @@ fn resources(sheet: &mut Sheet) {
     sheet.set_text("gpu.sm.shared_granularity", "1 B", "the reference does not round shared memory");
 }
 
-fn schedulers(sheet: &mut Sheet) {
+fn translate_schedulers(sheet: &mut Sheet) {
     let (sub_cores, comment) = sheet.flag("gpgpu_sub_core_model", false);
     sheet.set_text("gpu.sm.style", if sub_cores { "sub-cores" } else { "shared" }, comment);
     sheet.copy("gpu.sm.schedulers", "gpgpu_num_sched_per_core", 1);
@@ -48,7 +48,7 @@ fn schedulers(sheet: &mut Sheet) {
     sheet.set("gpu.sm.result_buses", widths[index], format!("{comment}, {ordinal}: EX_WB"));
 }
 
-fn fetch(sheet: &mut Sheet) {
+fn translate_fetch(sheet: &mut Sheet) {
     sheet.set("gpu.sm.fetch.buffer", 2, "IBUFFER_SIZE 2, a constant of the reference");
     sheet.copy("gpu.sm.fetch.warps_per_cycle", "gpgpu_inst_fetch_throughput", 1);
     let (perfect, comment) = sheet.flag("gpgpu_perfect_inst_const_cache", false);
@@ -85,7 +85,7 @@ fn fetch(sheet: &mut Sheet) {
     }
 }
 
-fn collectors(sheet: &mut Sheet) {
+fn translate_collectors(sheet: &mut Sheet) {
     // Kind of unit, collector units and ports: the defaults of the reference.
     const KINDS: [(&str, u64, u64); 7] =
         [("sp", 4, 1), ("dp", 0, 0), ("sfu", 4, 1), ("int", 0, 0), ("tensor_core", 4, 1), ("mem", 2, 1), ("gen", 0, 0)];
@@ -122,7 +122,7 @@ fn collectors(sheet: &mut Sheet) {
     sheet.copy("gpu.sm.operands.bank_ports", "gpgpu_reg_file_port_throughput", 1);
 }
 
-fn units(sheet: &mut Sheet) {
+fn translate_units(sheet: &mut Sheet) {
     sheet.copy("gpu.sm.units.sp", "gpgpu_num_sp_units", 1);
     sheet.copy("gpu.sm.units.int", "gpgpu_num_int_units", 0);
     sheet.copy("gpu.sm.units.sfu", "gpgpu_num_sfu_units", 1);
@@ -133,7 +133,7 @@ fn units(sheet: &mut Sheet) {
         let name = format!("specialized_unit_{number}");
         match sheet.option(&name) {
             None => sheet.set(key, 0, format!("no -{name}")),
-            Some(given) => match specialized(&given.value) {
+            Some(given) => match parse_specialized(&given.value) {
                 Ok(units) => sheet.set(key, units, format!("-{name} {}", given.value)),
                 Err(why) => sheet.report_rejected(&name, &why, "enabled,units,latency,widths,name, as in 1,4,200,4,4,TEX"),
             },
@@ -150,7 +150,7 @@ fn units(sheet: &mut Sheet) {
     }
 }
 
-fn timing(sheet: &mut Sheet) {
+fn translate_timing(sheet: &mut Sheet) {
     const PREFIX: &str = "trace_opcode_latency_initiation_";
     let classes = [
         ("gpu.sm.timing.sp", "sp", "4,1"),
@@ -189,7 +189,7 @@ fn set_timing(sheet: &mut Sheet, table: &str, latency: u64, initiation: u64, com
     sheet.set(key("initiation"), initiation, comment);
 }
 
-fn data(sheet: &mut Sheet) {
+fn translate_data_memories(sheet: &mut Sheet) {
     sheet.copy("gpu.sm.shared.banks", "gpgpu_shmem_num_banks", 16);
     sheet.copy("gpu.sm.shared.latency", "gpgpu_smem_latency", 3);
     let (arch, comment) = sheet.number("gpgpu_coalesce_arch", 13);
@@ -198,7 +198,7 @@ fn data(sheet: &mut Sheet) {
     sheet.copy("gpu.sm.lsu.ejection_queue", "gpgpu_n_cluster_ejection_buffer_size", 8);
 }
 
-fn l1(sheet: &mut Sheet) {
+fn translate_l1(sheet: &mut Sheet) {
     const CACHE: &str = "gpgpu_cache:dl1";
     sheet.copy("gpu.sm.l1.banks", "gpgpu_l1_banks", 1);
     sheet.copy("gpu.sm.l1.latency", "gpgpu_l1_latency", 1);
@@ -213,7 +213,7 @@ fn l1(sheet: &mut Sheet) {
         sheet.report.warn(format!("{comment}: local memory also bypasses the L1"));
     }
     if present {
-        super::memory::cache(sheet, CACHE, &text, &of_cache, "gpu.sm.l1.cache");
+        super::memory::translate_cache(sheet, CACHE, &text, &of_cache, "gpu.sm.l1.cache");
     }
     let (adaptive, comment) = sheet.flag("gpgpu_adaptive_cache_config", false);
     sheet.set("gpu.sm.l1.unified.adaptive", adaptive, comment);

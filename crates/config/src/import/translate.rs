@@ -6,22 +6,22 @@ use super::{memory, sm};
 
 /// Translates all options.
 pub(super) fn translate(sheet: &mut Sheet) {
-    clocks(sheet);
-    chip(sheet);
+    translate_clocks(sheet);
+    translate_chip(sheet);
     sm::translate(sheet);
     memory::translate(sheet);
-    energy(sheet);
+    translate_energy(sheet);
 }
 
 /// Chooses the set of event energies, which Accel-Sim's configurations do not name: GPUs with sector requests (Pascal and later) use
 /// Volta's set.
-fn energy(sheet: &mut Sheet) {
+fn translate_energy(sheet: &mut Sheet) {
     let (arch, comment) = sheet.number("gpgpu_coalesce_arch", 13);
     let set = if arch >= 40 { "volta-12nm" } else { "fermi-40nm" };
     sheet.set_text("energy.set", set, format!("chosen: the nearest set to {comment}"));
 }
 
-fn clocks(sheet: &mut Sheet) {
+fn translate_clocks(sheet: &mut Sheet) {
     const NAME: &str = "gpgpu_clock_domains";
     let Some(given) = sheet.required(NAME, "1132:1132:1132:850") else { return };
     let parts: Vec<&str> = given.value.split(':').map(str::trim).collect();
@@ -37,7 +37,7 @@ fn clocks(sheet: &mut Sheet) {
 }
 
 /// Translates the compute capability, which the options give as two numbers. The key stays unset if the options do not give it.
-fn capability(sheet: &mut Sheet) {
+fn translate_capability(sheet: &mut Sheet) {
     const MAJOR: &str = "gpgpu_compute_capability_major";
     let (minor, comment) = sheet.number("gpgpu_compute_capability_minor", 0);
     let Some(major) = sheet.option(MAJOR) else { return };
@@ -49,10 +49,10 @@ fn capability(sheet: &mut Sheet) {
     }
 }
 
-fn chip(sheet: &mut Sheet) {
+fn translate_chip(sheet: &mut Sheet) {
     let (clusters, comment) = sheet.number("gpgpu_n_clusters", 10);
     let (cores, of_cluster) = sheet.number("gpgpu_n_cores_per_cluster", 3);
-    capability(sheet);
+    translate_capability(sheet);
     sheet.set("gpu.sms", clusters.saturating_mul(cores), format!("{comment}, {of_cluster}"));
     if cores > 1 {
         sheet.report.warn(format!("-gpgpu_n_cores_per_cluster {cores}: here every SM has a private network port"));

@@ -3,15 +3,15 @@
 //! The doc of each key names the source of its default: H25 is Huerta et al., MICRO 2025; H100 is our measurement of an H100,
 //! `validate/reference/h100/micro.json`, with its key.
 
-use super::super::value::Kind;
+use super::super::value::ValueKind;
 use super::declaration::{Field, Key, key};
 
-const LATENCY: Kind = Kind::Cycles("core", 1, 4096);
+const LATENCY_CYCLES: ValueKind = ValueKind::Cycles("core", 1, 4096);
 
 pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.words",
-        Kind::Flag,
+        ValueKind::Flag,
         "True if dependences come from the control words of machine code (H25, 4); otherwise they come from the registers of instructions, as for recorded traces, which have no control words.",
         |m| m.gpu.sm.control.words
     )
@@ -19,7 +19,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.reuse",
-        Kind::Flag,
+        ValueKind::Flag,
         "True if operands marked in machine code stay in the reuse cache of the register file (H25, 5.3.1).",
         |m| m.gpu.sm.control.reuse
     )
@@ -27,7 +27,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.memory_queue",
-        Kind::Count(1, 16),
+        ValueKind::Count(1, 16),
         "Memory instructions that can wait in a sub-core, in addition to the instruction in its address unit (H25, 5.4).",
         |m| m.gpu.sm.control.memory_queue
     )
@@ -35,7 +35,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.address_interval",
-        Kind::Cycles("core", 1, 64),
+        ValueKind::Cycles("core", 1, 64),
         "Initiation interval of the address unit of a sub-core (H25, 5.4).",
         |m| m.gpu.sm.control.address_interval
     )
@@ -43,7 +43,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.address_latency",
-        Kind::Cycles("core", 1, 64),
+        ValueKind::Cycles("core", 1, 64),
         "Cycles from the last operand read of a memory instruction to its offer to the load/store unit (H25's artifact).",
         |m| m.gpu.sm.control.address_latency
     )
@@ -51,7 +51,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.accept_interval",
-        Kind::Cycles("core", 1, 64),
+        ValueKind::Cycles("core", 1, 64),
         "Interval between two instructions accepted by the load/store unit (H25, 5.4).",
         |m| m.gpu.sm.control.accept_interval
     )
@@ -59,7 +59,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.barrier_interval",
-        Kind::Cycles("core", 1, 64),
+        ValueKind::Cycles("core", 1, 64),
         "Interval between two warps that arrive at a barrier of the SM (H100, barriers.bar_*).",
         |m| m.gpu.sm.control.barrier_interval
     )
@@ -67,7 +67,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.barrier_latency",
-        LATENCY,
+        LATENCY_CYCLES,
         "Cycles from the arrival of the last warp at a barrier until the warps resume (H100, barriers.bar_1).",
         |m| m.gpu.sm.control.barrier_latency
     )
@@ -75,27 +75,27 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.waits_for_stores",
-        Kind::Flag,
+        ValueKind::Flag,
         "True if a warp that issued its last instruction ends when its stores are acknowledged, false if it ends when they have left the L1 for the network (H100: smsp__average_warps_issue_stalled_drain of counters.csv).",
         |m| m.gpu.sm.control.waits_for_stores
     )
     .default("false")
     .quiet(),
-    key!("gpu.sm.control.fence_cta", LATENCY, "Cycles for which a warp waits at a fence of its CTA (H100, barriers.fence_0).", |m| m
+    key!("gpu.sm.control.fence_cta", LATENCY_CYCLES, "Cycles for which a warp waits at a fence of its CTA (H100, barriers.fence_0).", |m| m
         .gpu
         .sm
         .control
         .fence[0])
     .default("33")
     .quiet(),
-    key!("gpu.sm.control.fence_gpu", LATENCY, "Cycles for which a warp waits at a fence of the GPU (H100, barriers.fence_1).", |m| m
+    key!("gpu.sm.control.fence_gpu", LATENCY_CYCLES, "Cycles for which a warp waits at a fence of the GPU (H100, barriers.fence_1).", |m| m
         .gpu
         .sm
         .control
         .fence[1])
     .default("715")
     .quiet(),
-    key!("gpu.sm.control.fence_system", LATENCY, "Cycles for which a warp waits at a fence of the system (H100, barriers.fence_2).", |m| m
+    key!("gpu.sm.control.fence_system", LATENCY_CYCLES, "Cycles for which a warp waits at a fence of the system (H100, barriers.fence_2).", |m| m
         .gpu
         .sm
         .control
@@ -104,7 +104,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.mbarrier_latency",
-        LATENCY,
+        LATENCY_CYCLES,
         "Cycles from the departure of an mbarrier operation from the load/store unit to its completion (H100, mbarriers.1).",
         |m| m.gpu.sm.control.mbarrier_latency
     )
@@ -112,7 +112,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.mbarrier_interval",
-        Kind::Cycles("core", 1, 64),
+        ValueKind::Cycles("core", 1, 64),
         "Cycles for which an mbarrier operation occupies the load/store unit (H100, mbarriers.32).",
         |m| m.gpu.sm.control.mbarrier_interval
     )
@@ -120,7 +120,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.fetch.l0_lines",
-        Kind::Count(1, 4096),
+        ValueKind::Count(1, 4096),
         "Lines of 128 bytes in the instruction cache of a sub-core (H100, code.256_1 and code.512_1: between 4 and 8 KiB).",
         |m| m.gpu.sm.control.fetch_lines[0]
     )
@@ -128,7 +128,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.fetch.l1_lines",
-        Kind::Count(1, 4096),
+        ValueKind::Count(1, 4096),
         "Lines of 128 bytes in the instruction cache of the SM (H100, code.1024_1 and code.2048_1: 32 KiB).",
         |m| m.gpu.sm.control.fetch_lines[1]
     )
@@ -136,7 +136,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.fetch.l15_lines",
-        Kind::Count(1, 4096),
+        ValueKind::Count(1, 4096),
         "Lines of 128 bytes in the cache shared by code and constants (H100, code.6144_1 and code.8192_1: 128 KiB).",
         |m| m.gpu.sm.control.fetch_lines[2]
     )
@@ -144,7 +144,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.fetch.ahead",
-        Kind::Count(0, 64),
+        ValueKind::Count(0, 64),
         "Lines that a miss prefetches in addition to its own: the stream buffer of a sub-core (H100, code.4096_1: 4 lines in the 70 cycles of l15_latency).",
         |m| m.gpu.sm.control.fetch_ahead[0]
     )
@@ -152,7 +152,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.fetch.l15_ahead",
-        Kind::Count(0, 64),
+        ValueKind::Count(0, 64),
         "Lines that a miss of the cache shared by code and constants prefetches (H100, code_first.*_evict: lines arrive from the LLC as fast as from this cache).",
         |m| m.gpu.sm.control.fetch_ahead[1]
     )
@@ -160,7 +160,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.fetch.l1_latency",
-        LATENCY,
+        LATENCY_CYCLES,
         "Cycles from a miss in a sub-core's instruction cache to its line if the SM's instruction cache has the line (H100, the difference between a round of code.512_1 and a round of code.256_1).",
         |m| m.gpu.sm.control.fetch_latency[0]
     )
@@ -168,7 +168,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.fetch.l15_latency",
-        LATENCY,
+        LATENCY_CYCLES,
         "Cycles from a miss in a sub-core's instruction cache to its line if the cache shared by code and constants has the line (H100, chase_const.3 less chase_const.1).",
         |m| m.gpu.sm.control.fetch_latency[1]
     )
@@ -176,7 +176,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.fetch.next_latency",
-        LATENCY,
+        LATENCY_CYCLES,
         "Cycles from a miss in a sub-core's instruction cache to its line if the line is in the LLC (H100, code_first.*_evict).",
         |m| m.gpu.sm.control.fetch_latency[2]
     )
@@ -184,7 +184,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.fetch.dram_latency",
-        LATENCY,
+        LATENCY_CYCLES,
         "Cycles from a miss in a sub-core's instruction cache to its line if the SM has not executed the code before (H100, empty_active_cycles.1x32, a kernel of two instructions from empty caches).",
         |m| m.gpu.sm.control.fetch_latency[3]
     )
@@ -192,7 +192,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.fetch.l1_interval",
-        LATENCY,
+        LATENCY_CYCLES,
         "Cycles between two lines of a stream from the SM's instruction cache (H100, code.1024_4: no more than the 8 instructions of a line take).",
         |m| m.gpu.sm.control.fetch_interval[0]
     )
@@ -200,7 +200,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.fetch.l15_interval",
-        LATENCY,
+        LATENCY_CYCLES,
         "Cycles between two lines of a stream from the cache shared by code and constants (H100, code.4096_4: 13.7).",
         |m| m.gpu.sm.control.fetch_interval[1]
     )
@@ -208,13 +208,13 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.fetch.next_interval",
-        LATENCY,
+        LATENCY_CYCLES,
         "Cycles between two lines of a stream from the LLC (H100, code_first.1024_evict_c1_w1 and code_first.512_evict_c1_w1).",
         |m| m.gpu.sm.control.fetch_interval[2]
     )
     .default("18")
     .quiet(),
-    key!("gpu.sm.control.fetch.redirect", Kind::Cycles("core", 1, 64), "Cycles from a taken branch to its target (H100, programs/tools/branch_costs.py and code.128_1).", |m| m
+    key!("gpu.sm.control.fetch.redirect", ValueKind::Cycles("core", 1, 64), "Cycles from a taken branch to its target (H100, programs/tools/branch_costs.py and code.128_1).", |m| m
         .gpu
         .sm
         .control
@@ -223,7 +223,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.products.latency",
-        LATENCY,
+        LATENCY_CYCLES,
         "Cycles from the multiplication of the last columns of a warp-group product until a wait for the product ends (H100, products.ss_*).",
         |m| m.gpu.sm.control.products.latency
     )
@@ -231,7 +231,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.products.register_latency",
-        LATENCY,
+        LATENCY_CYCLES,
         "Cycles from the multiplication of the last columns of a warp-group product with the first matrix in registers until a wait for the product ends (H100, products.rs_*).",
         |m| m.gpu.sm.control.products.register_latency
     )
@@ -239,7 +239,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.products.shared_bytes",
-        Kind::Bytes(1, 4096),
+        ValueKind::Bytes(1, 4096),
         "Operand bytes of warp-group products read from shared memory per core cycle (H100, products.ss_n8 to n48).",
         |m| m.gpu.sm.control.products.shared_bytes
     )
@@ -247,7 +247,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.products.register_interval",
-        LATENCY,
+        LATENCY_CYCLES,
         "Minimum cycles between two products with the first matrix in registers (H100, products.rs_n8).",
         |m| m.gpu.sm.control.products.register_interval
     )
@@ -255,13 +255,13 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.products.columns",
-        Kind::Count(1, 256),
+        ValueKind::Count(1, 256),
         "Columns of warp-group products that the matrix units multiply per cycle (H100, products.ss_n128 and n256: n / 2 cycles).",
         |m| m.gpu.sm.control.products.columns
     )
     .default("2")
     .quiet(),
-    key!("gpu.sm.control.products.queue", Kind::Count(1, 64), "Maximum number of products per warp that have not started (chosen).", |m| m
+    key!("gpu.sm.control.products.queue", ValueKind::Count(1, 64), "Maximum number of products per warp that have not started (chosen).", |m| m
         .gpu
         .sm
         .control
@@ -271,7 +271,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.products.sum_reads",
-        Kind::Cycles("core", 0, 24),
+        ValueKind::Cycles("core", 0, 24),
         "Cycles for which the matrix units read sums through the register ports, before the ports are free for other instructions for the same time; 0 if \
          the matrix units do not use the ports (H100: during a product of N columns, IMAD and LOP3 of other warps lose N / 4 cycles and MUFU half of that).",
         |m| m.gpu.sm.control.products.sum_reads
@@ -280,7 +280,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.bulk.latency",
-        Kind::Cycles("core", 0, 4096),
+        ValueKind::Cycles("core", 0, 4096),
         "Cycles from the arrival of a bulk copy in the load/store unit to its first request (H100, bulk.l2_16_a1).",
         |m| m.gpu.sm.control.bulk.latency
     )
@@ -288,7 +288,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.bulk.load_bytes",
-        Kind::Bytes(1, 4096),
+        ValueKind::Bytes(1, 4096),
         "Bytes that bulk loads request per core cycle: a line (H100, bulk.l2_16384_ahead8_ctas1, which the network limits).",
         |m| m.gpu.sm.control.bulk.load_bytes
     )
@@ -296,7 +296,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.bulk.store_bytes",
-        Kind::Bytes(1, 4096),
+        ValueKind::Bytes(1, 4096),
         "Bytes that bulk stores write per core cycle (H100, bulk.store_16384_a4).",
         |m| m.gpu.sm.control.bulk.store_bytes
     )
@@ -304,7 +304,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.bulk.load_end",
-        Kind::Cycles("core", 0, 4096),
+        ValueKind::Cycles("core", 0, 4096),
         "Cycles from the last reply of a bulk load to the update of its barrier's byte count (H100, bulk.l2_16_a1).",
         |m| m.gpu.sm.control.bulk.load_end
     )
@@ -312,13 +312,13 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.bulk.store_end",
-        Kind::Cycles("core", 0, 4096),
+        ValueKind::Cycles("core", 0, 4096),
         "Cycles from the last request of a bulk store to its completion (H100, bulk.store_128_a1).",
         |m| m.gpu.sm.control.bulk.store_end
     )
     .default("28")
     .quiet(),
-    key!("gpu.sm.control.bulk.maps", Kind::Count(1, 1024), "Tensor maps that the tensor memory accelerator caches (chosen).", |m| m
+    key!("gpu.sm.control.bulk.maps", ValueKind::Count(1, 1024), "Tensor maps that the tensor memory accelerator caches (chosen).", |m| m
         .gpu
         .sm
         .control
@@ -328,7 +328,7 @@ pub(super) const KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.bulk.in_flight",
-        Kind::Count(4, 65536),
+        ValueKind::Count(4, 65536),
         "Maximum number of outstanding sectors of bulk loads (H100: dram_16384_a8 has 128 KiB in flight).",
         |m| m.gpu.sm.control.bulk.in_flight
     )
@@ -351,7 +351,7 @@ macro_rules! pipes {
         pub(super) const PIPE_KEYS: &[Key] = &[$(
             Key::new(
                 concat!("gpu.sm.control.", $name, ".latency"),
-                Kind::Cycles("core", 1, 999),
+                ValueKind::Cycles("core", 1, 999),
                 concat!("Cycles from the issue of an instruction in the pipe of ", $what, " until ", until!($($until)?), "."),
                 |m, value| m.gpu.sm.control.pipes[$pipe].latency = Field::of(value),
             )
@@ -359,7 +359,7 @@ macro_rules! pipes {
             .quiet(),
             Key::new(
                 concat!("gpu.sm.control.", $name, ".initiation"),
-                Kind::Cycles("core", 1, 999),
+                ValueKind::Cycles("core", 1, 999),
                 concat!("Initiation interval of a sub-core's pipe of ", $what, "."),
                 |m, value| m.gpu.sm.control.pipes[$pipe].initiation = Field::of(value),
             )
@@ -394,7 +394,7 @@ pipes! {
 pub(super) const CONSTANT_KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.constant.lines",
-        Kind::Count(1, 4096),
+        ValueKind::Count(1, 4096),
         "Lines of 64 bytes in the constant cache of LDC (H100, chase_const.2 and chase_const.3: 2 KiB).",
         |m| m.gpu.sm.control.constant_lines[0]
     )
@@ -402,7 +402,7 @@ pub(super) const CONSTANT_KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.constant.next_latency",
-        LATENCY,
+        LATENCY_CYCLES,
         "Additional cycles of an LDC that misses in the constant cache and hits in the cache shared by code and constants (H100, chase_const.3 less chase_const.1).",
         |m| m.gpu.sm.control.constant_latency[0]
     )
@@ -410,7 +410,7 @@ pub(super) const CONSTANT_KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.constant.operand_lines",
-        Kind::Count(1, 4096),
+        ValueKind::Count(1, 4096),
         "Lines of 64 bytes in a sub-core's cache for constant operands of fixed-latency instructions (H25's artifact).",
         |m| m.gpu.sm.control.constant_lines[1]
     )
@@ -418,7 +418,7 @@ pub(super) const CONSTANT_KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.constant.operand_latency",
-        LATENCY,
+        LATENCY_CYCLES,
         "Cycles for which a fixed-latency instruction waits to issue if its constant operand misses in that cache (H25, 5.4).",
         |m| m.gpu.sm.control.constant_latency[1]
     )
@@ -426,7 +426,7 @@ pub(super) const CONSTANT_KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.constant.far_latency",
-        LATENCY,
+        LATENCY_CYCLES,
         "Cycles of the first read of a line of the program's constants (outside the argument bank) by a kernel that the SM has executed before: the latency of a load from the LLC, less the latency of an LDC that hits (H100, chase_cg.4 and chase_const.1).",
         |m| m.gpu.sm.control.constant_latency[2]
     )
@@ -434,7 +434,7 @@ pub(super) const CONSTANT_KEYS: &[Key] = &[
     .quiet(),
     key!(
         "gpu.sm.control.constant.dram_latency",
-        LATENCY,
+        LATENCY_CYCLES,
         "Cycles of the first read of a line of the program's constants by a kernel that the SM has not executed before, whose constants are in memory (H100, chase_cg.64 and chase_const.1).",
         |m| m.gpu.sm.control.constant_latency[3]
     )

@@ -2,7 +2,7 @@
 
 use super::super::choices::Words;
 use super::super::machine::Machine;
-use super::super::value::{Kind, Value};
+use super::super::value::{Value, ValueKind};
 
 /// The declaration of a key.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub struct Key {
     /// The full dotted name.
     pub path: &'static str,
     /// The kind of value.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// The meaning of the key, for messages and the reference.
     pub doc: &'static str,
     /// The default value as TOML; `None` for a required key.
@@ -40,7 +40,7 @@ pub struct Rejection {
 }
 
 impl Key {
-    pub(super) const fn new(path: &'static str, kind: Kind, doc: &'static str, set: fn(&mut Machine, &Value)) -> Self {
+    pub(super) const fn new(path: &'static str, kind: ValueKind, doc: &'static str, set: fn(&mut Machine, &Value)) -> Self {
         Self { path, kind, doc, default: None, option: None, when: None, and: None, quiet: false, rejection: None, set }
     }
 
@@ -174,7 +174,7 @@ impl Field for Vec<u16> {
     }
 }
 
-/// Declares a key that sets one field: `key!("gpu.sms", Kind::Count(1, 4096), "Number of SMs.", |m| m.gpu.sms)`.
+/// Declares a key that sets one field: `key!("gpu.sms", ValueKind::Count(1, 4096), "Number of SMs.", |m| m.gpu.sms)`.
 macro_rules! key {
     ($path:literal, $kind:expr, $doc:literal, |$machine:ident| $field:expr) => {
         Key::new($path, $kind, $doc, |$machine, value| $field = Field::of(value))

@@ -20,7 +20,7 @@ mod texture;
 mod units;
 
 pub use declaration::{Key, Rejection};
-pub use units::CLASSES;
+pub use units::CLASS_NAMES;
 
 /// Returns all keys in the order in which a resolved machine is written. A flag comes before the keys that depend on it.
 pub fn all() -> impl Iterator<Item = &'static Key> {
@@ -38,11 +38,11 @@ pub fn find(path: &str) -> Option<&'static Key> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::Layout;
+    use super::super::layout::AddressLayout;
     use super::super::machine::Machine;
     use super::super::mesh_nodes::Seat;
-    use super::super::system::{Node, Wire};
-    use super::super::value::{Kind, Value};
+    use super::super::system::{SystemNode, Wire};
+    use super::super::value::{Value, ValueKind};
     use super::*;
 
     #[test]
@@ -57,7 +57,7 @@ mod tests {
             }
             for (flag, _) in key.conditions() {
                 assert!(seen.contains(&flag), "{} comes before its flag {flag}", key.path);
-                assert!(matches!(find(flag).unwrap().kind, Kind::Flag | Kind::Choice(_) | Kind::Count(0, _)));
+                assert!(matches!(find(flag).unwrap().kind, ValueKind::Flag | ValueKind::Choice(_) | ValueKind::Count(0, _)));
             }
             if let Some(default) = key.default {
                 let raw = super::super::source::raw_of_text(&format!("x = {default}"));
@@ -76,17 +76,17 @@ mod tests {
         for (i, key) in all().enumerate() {
             let number = 5000 + i as u64;
             let value = match key.kind {
-                Kind::Text => Value::Text("machine".to_owned()),
-                Kind::Flag => Value::Flag(!key.path.ends_with(".perfect")),
-                Kind::Choice(_) => Value::Choice(0),
-                Kind::Sizes => Value::Sizes(vec![number]),
-                Kind::Numbers => Value::Numbers(vec![number]),
-                Kind::Nodes => Value::Nodes(vec![vec![Seat::Gpu(Some(number as u32))]]),
-                Kind::Wires => {
-                    let (a, b) = (Node::Host(number as u32), Node::Host(7));
+                ValueKind::Text => Value::Text("machine".to_owned()),
+                ValueKind::Flag => Value::Flag(!key.path.ends_with(".perfect")),
+                ValueKind::Choice(_) => Value::Choice(0),
+                ValueKind::Sizes => Value::Sizes(vec![number]),
+                ValueKind::Numbers => Value::Numbers(vec![number]),
+                ValueKind::Nodes => Value::Nodes(vec![vec![Seat::Gpu(Some(number as u32))]]),
+                ValueKind::Wires => {
+                    let (a, b) = (SystemNode::Host(number as u32), SystemNode::Host(7));
                     Value::Wires(vec![Wire { a, b, count: 7 }])
                 }
-                Kind::Layout => Value::Layout(Layout { row: 1 << 40, bank: 1 << 41, column: 1 << 42, burst_bits: 1 }),
+                ValueKind::Layout => Value::Layout(AddressLayout { row: 1 << 40, bank: 1 << 41, column: 1 << 42, burst_bits: 1 }),
                 _ if key.path == "mem.map.interleave" => Value::Number(1 << 8),
                 _ => Value::Number(number),
             };
@@ -116,8 +116,8 @@ mod tests {
     fn every_flag_and_every_word_changes_the_machine() {
         for key in all() {
             let values: Vec<Value> = match key.kind {
-                Kind::Flag => vec![Value::Flag(false), Value::Flag(true)],
-                Kind::Choice(choices) => (0..choices.len()).map(Value::Choice).collect(),
+                ValueKind::Flag => vec![Value::Flag(false), Value::Flag(true)],
+                ValueKind::Choice(choices) => (0..choices.len()).map(Value::Choice).collect(),
                 _ => continue,
             };
             let mut seen: Vec<Machine> = Vec::new();

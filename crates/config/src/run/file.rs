@@ -8,14 +8,14 @@ use std::str::FromStr;
 
 use warpshard_configs::{File, Files};
 
-use super::super::error::{ConfigErrors, Problem, Source};
+use super::super::error::{ConfigErrors, Problem, SourceText};
 use super::super::input;
 use super::super::keys;
 use super::super::nearest::nearest;
 use super::super::provenance::Provenance;
 use super::super::resolve::FILE_KEYS;
-use super::super::source::{self, Entry, Schema};
-use super::super::value::{Kind, Mismatch, Raw, Value};
+use super::super::source::{self, Schema, SettingEntry};
+use super::super::value::{Mismatch, RawValue, Value, ValueKind};
 use super::{RunConfig, SettingError};
 
 const KEYS: [&str; 10] = [
@@ -33,7 +33,7 @@ const KEYS: [&str; 10] = [
 
 /// The workload of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Workload {
+pub enum WorkloadChoice {
     /// A kernel model, by name or path.
     Model(String),
     /// A recorded trace, by the path of its `kernelslist.g`.
@@ -46,7 +46,7 @@ pub struct RunFile {
     /// The machine, by name or path.
     pub machine: String,
     /// The workload.
-    pub workload: Workload,
+    pub workload: WorkloadChoice,
     /// The settings of the run.
     pub run: RunConfig,
 }
@@ -77,13 +77,13 @@ impl RunFile {
     /// # Errors
     /// The errors of [`RunFile::load`].
     pub fn from_text(name: &str, text: &str) -> Result<Self, ConfigErrors> {
-        let source = Source::file(name, text);
+        let source = SourceText::file(name, text);
         let mut machine_keys: Vec<&str> = FILE_KEYS.iter().map(|(key, _)| *key).collect();
         machine_keys.extend(keys::all().filter_map(|key| key.path.split('.').next()));
-        let schema = Schema { keys: KEYS.to_vec(), foreign: machine_keys, nested: None };
+        let schema = Schema { keys: KEYS.to_vec(), ignored_keys: machine_keys, nested: None };
         let mut problems = Vec::new();
         let entries = source::parse(&source, &schema, &mut problems);
-        let mut reader = Reader { entries: &entries, problems: &mut problems };
+        let mut reader = EntryReader { entries: &entries, problems: &mut problems };
 
         let machine = reader.text("run.machine").unwrap_or_else(|| name.to_owned());
         let model = reader.text("run.workload");
@@ -104,8 +104,8 @@ impl RunFile {
                 problems.push(Problem::at(&at, "both `run.workload` and `run.trace` are given").help("a run has one of them"));
                 return Err(ConfigErrors { problems });
             }
-            (_, Some(trace), _) => Workload::Trace(trace),
-            (Some(model), None, _) => Workload::Model(model),
+            (_, Some(trace), _) => WorkloadChoice::Trace(trace),
+            (Some(model), None, _) => WorkloadChoice::Model(model),
             (None, None, _) => {
                 if problems.is_empty() {
                     let whole = super::super::error::SourceSpan::whole(&source);
@@ -130,8 +130,8 @@ impl RunFile {
         let run = &self.run;
         let text = |value: &str| toml::Value::String(value.to_owned()).to_string();
         let mut lines = match &self.workload {
-            Workload::Model(name) => vec![("workload", text(name), false)],
-            Workload::Trace(path) => vec![("trace", text(path), false)],
+            WorkloadChoice::Model(name) => vec![("workload", text(name), false)],
+            WorkloadChoice::Trace(path) => vec![("trace", text(path), false)],
         };
         lines.push(("threads", text(&run.threads.to_string()), run.threads == defaults.threads));
         lines.push(("epoch", text(&run.epoch.to_string()), run.epoch == defaults.epoch));
@@ -153,38 +153,38 @@ impl RunFile {
 }
 
 /// A reader of values from the entries of a run file, which collects problems.
-struct Reader<'a> {
-    entries: &'a [Entry],
+struct EntryReader<'a> {
+    entries: &'a [SettingEntry],
     problems: &'a mut Vec<Problem>,
 }
 
-impl Reader<'_> {
-    fn value(&mut self, key: &str, kind: Kind) -> Option<Value> {
+impl EntryReader<'_> {
+    fn value(&mut self, key: &str, kind: ValueKind) -> Option<Value> {
         let entry = self.entries.iter().find(|entry| entry.path == key)?;
         kind.read(&entry.raw).map_err(|mismatch| self.mismatch(entry, &mismatch)).ok()
     }
 
-    fn mismatch(&mut self, entry: &Entry, mismatch: &Mismatch) {
-        let message = format!("`{}` is {}, expected {}", entry.path, entry.shown, mismatch.expected);
+    fn mismatch(&mut self, entry: &SettingEntry, mismatch: &Mismatch) {
+        let message = format!("`{}` is {}, expected {}", entry.path, entry.shown_value, mismatch.expected);
         self.problems.push(Problem::at(&entry.location, message).help_if(mismatch.hint.clone()));
     }
 
     fn text(&mut self, key: &str) -> Option<String> {
-        match self.value(key, Kind::Text)? {
+        match self.value(key, ValueKind::Text)? {
             Value::Text(text) => Some(text),
             other => panic!("{other:?} for a text"),
         }
     }
 
     fn count(&mut self, key: &str, least: u64) -> Option<u64> {
-        match self.value(key, Kind::Count(least, u64::MAX))? {
+        match self.value(key, ValueKind::Count(least, u64::MAX))? {
             Value::Number(number) => Some(number),
             other => panic!("{other:?} for a number"),
         }
     }
 
     fn flag(&mut self, key: &str) -> Option<bool> {
-        match self.value(key, Kind::Flag)? {
+        match self.value(key, ValueKind::Flag)? {
             Value::Flag(flag) => Some(flag),
             other => panic!("{other:?} for a flag"),
         }
@@ -194,7 +194,7 @@ impl Reader<'_> {
     fn parsed<T: FromStr<Err = SettingError>>(&mut self, key: &str) -> Option<T> {
         let entry = self.entries.iter().find(|entry| entry.path == key)?;
         let result = match &entry.raw {
-            Raw::Text(text) | Raw::Number(text) => {
+            RawValue::Text(text) | RawValue::Number(text) => {
                 text.parse().map_err(|error: SettingError| Mismatch { expected: error.expected.to_owned(), hint: Some(error.message) })
             }
             _ => Err(Mismatch { expected: "a string or a number".to_owned(), hint: None }),
@@ -213,7 +213,7 @@ mod tests {
     fn the_default_run_is_the_v100_and_the_tiled_matrix_product() {
         let file = RunFile::load("default").unwrap();
         assert_eq!(file.machine, "v100");
-        assert_eq!(file.workload, Workload::Model("gemm_tiled".to_owned()));
+        assert_eq!(file.workload, WorkloadChoice::Model("gemm_tiled".to_owned()));
         assert_eq!(file.run, RunConfig::default());
     }
 
@@ -229,7 +229,7 @@ mod tests {
             interval: 1000,
             relaxed: true,
         };
-        let file = RunFile { machine: "run.toml".to_owned(), workload: Workload::Trace("a/kernelslist.g".to_owned()), run };
+        let file = RunFile { machine: "run.toml".to_owned(), workload: WorkloadChoice::Trace("a/kernelslist.g".to_owned()), run };
         let text = file.to_toml(&loaded.provenance);
         assert_eq!(RunFile::from_text("run.toml", &text).unwrap(), file);
         assert_eq!(Machine::from_text("run.toml", &text, &[]).unwrap().machine, loaded.machine);

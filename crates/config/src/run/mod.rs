@@ -7,7 +7,7 @@ mod file;
 mod kernels;
 mod setting;
 
-pub use file::{RunFile, Workload};
+pub use file::{RunFile, WorkloadChoice};
 pub use kernels::KernelSelection;
 pub use setting::SettingError;
 

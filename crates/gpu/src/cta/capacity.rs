@@ -7,15 +7,15 @@ use warpshard_workload::Workload;
 use crate::occupancy::CtaNeeds;
 
 /// Amounts of the resources that CTAs occupy: threads, warps, bytes of shared memory, registers, CTA slots.
-pub(super) type Resources = [u32; 5];
+pub(super) type ResourceAmounts = [u32; 5];
 
 /// The resources of an SM, and the needs and occupancy of each kernel.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Capacity {
     /// Resources of an SM.
-    pub(super) sm_resources: Resources,
+    pub(super) sm_resources: ResourceAmounts,
     /// The needs of a CTA, by kernel.
-    pub(super) needs: Box<[Resources]>,
+    pub(super) needs: Box<[ResourceAmounts]>,
     /// CTAs that fit on an SM, by kernel.
     pub(super) resident: Box<[u32]>,
 }
@@ -33,7 +33,7 @@ impl Capacity {
 
     /// Returns true if a CTA of `kernel` fits in addition to the `used` resources, with extra capacity for `ahead` CTAs of the kernel.
     #[inline]
-    pub(super) fn fits(&self, used: &Resources, kernel: KernelIndex, ahead: u32) -> bool {
+    pub(super) fn fits(&self, used: &ResourceAmounts, kernel: KernelIndex, ahead: u32) -> bool {
         let needs = &self.needs[kernel.index()];
         used.iter().zip(needs).zip(&self.sm_resources).all(|((used, needs), whole)| used + needs <= whole + ahead * needs)
     }

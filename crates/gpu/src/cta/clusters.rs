@@ -13,7 +13,7 @@ use warpshard_workload::Workload;
 
 /// State of the cluster launcher.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Clusters {
+pub(super) struct ClusterLauncher {
     /// The SMs of each GPC in ascending order.
     #[state(fixed)]
     gpcs: Box<[Vec<SmId>]>,
@@ -37,7 +37,7 @@ pub fn gpcs(spec: &Spec, sms: u32) -> Vec<Vec<SmId>> {
     gpcs
 }
 
-impl Clusters {
+impl ClusterLauncher {
     /// Returns the state of the cluster launcher if a kernel of the workload has clusters.
     pub(super) fn of(spec: &Spec, sms: u32, workload: &Workload) -> Option<Box<Self>> {
         let any = workload.kernels.iter().any(|kernel| kernel.info.cluster_ctas() > 1);
@@ -54,12 +54,12 @@ impl Clusters {
     }
 
     /// Records that a kernel or the free capacity of an SM changed.
-    pub(super) fn changed(&mut self) {
+    pub(super) fn record_change(&mut self) {
         self.can_retry = true;
     }
 
     /// Returns the first cycle at or after `now` in which a cluster may be launched.
-    pub(super) fn due(&self, now: Cycle) -> Cycle {
+    pub(super) fn next_launch(&self, now: Cycle) -> Cycle {
         if self.can_retry { self.free_at.max(now) } else { Cycle::NEVER }
     }
 
@@ -93,7 +93,7 @@ impl Clusters {
     }
 
     /// Records the launch of a cluster in a GPC.
-    pub(super) fn launched(&mut self, gpc: usize, now: Cycle) {
+    pub(super) fn record_launch(&mut self, gpc: usize, now: Cycle) {
         self.last_gpc = gpc;
         self.next_number = (self.next_number + 1) % NO_CLUSTER;
         self.free_at = now.after(self.interval);

@@ -16,7 +16,7 @@ use warpshard_base::{CtaIndex, KernelIndex, SmId};
 
 /// The CTAs of a running launch that has a dependent.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Untriggered {
+struct TriggerProgress {
     /// The number of CTAs that have neither triggered nor ended.
     untriggered_ctas: u32,
     /// A bit for each CTA: set if the CTA has triggered or ended.
@@ -27,19 +27,19 @@ struct Untriggered {
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Dependents {
     /// The launch that depends on each kernel, by kernel.
-    after: Box<[Option<KernelIndex>]>,
+    successors: Box<[Option<KernelIndex>]>,
     /// The launch on which each kernel depends, by kernel.
-    before: Box<[Option<KernelIndex>]>,
+    predecessors: Box<[Option<KernelIndex>]>,
     /// Running launches that have a dependent.
-    running: BTreeMap<KernelIndex, Untriggered>,
+    running_launches: BTreeMap<KernelIndex, TriggerProgress>,
     /// Dependents whose preceding launch is running or has unacknowledged stores.
-    waiting: BTreeSet<KernelIndex>,
+    waiting_kernels: BTreeSet<KernelIndex>,
     /// SMs with unacknowledged stores of ended CTAs.
-    storing: BTreeSet<SmId>,
+    storing_sms: BTreeSet<SmId>,
     /// Dependents whose preceding launch has ended, and the SMs that had unacknowledged stores then and still have some.
-    stores: Vec<(KernelIndex, BTreeSet<SmId>)>,
+    outstanding_stores: Vec<(KernelIndex, BTreeSet<SmId>)>,
     /// Kernels whose CTAs have all ended while the launch on which they depend has not ended.
-    held: BTreeSet<KernelIndex>,
+    held_kernels: BTreeSet<KernelIndex>,
 }
 
 impl Dependents {
@@ -52,92 +52,93 @@ impl Dependents {
             }
         }
         let new = || Self {
-            after: after.into(),
-            before: before.into(),
-            running: BTreeMap::new(),
-            waiting: BTreeSet::new(),
-            storing: BTreeSet::new(),
-            stores: Vec::new(),
-            held: BTreeSet::new(),
+            successors: after.into(),
+            predecessors: before.into(),
+            running_launches: BTreeMap::new(),
+            waiting_kernels: BTreeSet::new(),
+            storing_sms: BTreeSet::new(),
+            outstanding_stores: Vec::new(),
+            held_kernels: BTreeSet::new(),
         };
         before.iter().any(Option::is_some).then(|| Box::new(new()))
     }
 
     /// Records the launch of a kernel with `ctas` CTAs.
-    pub(super) fn launched(&mut self, kernel: KernelIndex, ctas: u32) {
-        if let Some(dependent) = self.after[kernel.index()] {
+    pub(super) fn record_launch(&mut self, kernel: KernelIndex, ctas: u32) {
+        if let Some(dependent) = self.successors[kernel.index()] {
             let triggered = vec![0; ctas.div_ceil(u64::BITS) as usize].into();
-            self.running.insert(kernel, Untriggered { untriggered_ctas: ctas, triggered });
-            self.waiting.insert(dependent);
+            self.running_launches.insert(kernel, TriggerProgress { untriggered_ctas: ctas, triggered });
+            self.waiting_kernels.insert(dependent);
             // A restarted application launches its kernels again.
-            self.stores.retain(|(waits, _)| *waits != dependent);
+            self.outstanding_stores.retain(|(waits, _)| *waits != dependent);
         }
     }
 
     /// Returns true if the SM of a CTA has to report the trigger.
     pub(super) fn awaits_trigger(&self, kernel: KernelIndex, cta: CtaIndex) -> bool {
         let (word, bit) = word_and_bit(cta);
-        self.running.get(&kernel).is_some_and(|running| running.triggered[word] & bit == 0)
+        self.running_launches.get(&kernel).is_some_and(|running| running.triggered[word] & bit == 0)
     }
 
     /// Returns true if warps of a kernel wait at `griddepcontrol.wait`.
-    pub(super) fn waits(&self, kernel: KernelIndex) -> bool {
-        self.waiting.contains(&kernel)
+    pub(super) fn has_grid_wait(&self, kernel: KernelIndex) -> bool {
+        self.waiting_kernels.contains(&kernel)
     }
 
     /// Records that a CTA has triggered or ended. After the last CTA of its kernel, returns the dependent launch, which may begin.
-    pub(super) fn triggered(&mut self, kernel: KernelIndex, cta: CtaIndex) -> Option<KernelIndex> {
-        let running = self.running.get_mut(&kernel)?;
+    pub(super) fn record_trigger(&mut self, kernel: KernelIndex, cta: CtaIndex) -> Option<KernelIndex> {
+        let running = self.running_launches.get_mut(&kernel)?;
         let (word, bit) = word_and_bit(cta);
         if running.triggered[word] & bit != 0 {
             return None;
         }
         running.triggered[word] |= bit;
         running.untriggered_ctas -= 1;
-        if running.untriggered_ctas == 0 { self.after[kernel.index()] } else { None }
+        if running.untriggered_ctas == 0 { self.successors[kernel.index()] } else { None }
     }
 
     /// Returns the launch on which a kernel depends.
-    pub(super) fn before(&self, kernel: KernelIndex) -> Option<KernelIndex> {
-        self.before[kernel.index()]
+    pub(super) fn preceding_launch(&self, kernel: KernelIndex) -> Option<KernelIndex> {
+        self.predecessors[kernel.index()]
     }
 
     /// Holds a kernel whose CTAs have all ended until the launch on which it depends ends.
     pub(super) fn hold_end(&mut self, kernel: KernelIndex) {
-        self.held.insert(kernel);
+        self.held_kernels.insert(kernel);
     }
 
     /// Returns the kernels whose CTAs have all ended and that wait for the end of the launch on which they depend.
-    pub(super) fn held(&self) -> impl Iterator<Item = KernelIndex> {
-        self.held.iter().copied()
+    pub(super) fn held_kernels(&self) -> impl Iterator<Item = KernelIndex> {
+        self.held_kernels.iter().copied()
     }
 
     /// Records the end of a kernel. Returns its dependent if this end meets the dependency, and its dependent if the dependent ends at the
     /// same time.
-    pub(super) fn ended(&mut self, kernel: KernelIndex) -> (Option<KernelIndex>, Option<KernelIndex>) {
-        self.running.remove(&kernel);
-        let Some(dependent) = self.after[kernel.index()] else { return (None, None) };
-        let ends = self.held.remove(&dependent).then_some(dependent);
-        if self.storing.is_empty() {
-            self.waiting.remove(&dependent);
+    pub(super) fn record_end(&mut self, kernel: KernelIndex) -> (Option<KernelIndex>, Option<KernelIndex>) {
+        self.running_launches.remove(&kernel);
+        let Some(dependent) = self.successors[kernel.index()] else { return (None, None) };
+        let ends = self.held_kernels.remove(&dependent).then_some(dependent);
+        if self.storing_sms.is_empty() {
+            self.waiting_kernels.remove(&dependent);
             return (Some(dependent), ends);
         }
-        self.stores.push((dependent, self.storing.clone()));
+        self.outstanding_stores.push((dependent, self.storing_sms.clone()));
         (None, ends)
     }
 
     /// Records that ended CTAs of an SM have unacknowledged stores.
     pub(super) fn stores_outstanding(&mut self, sm: SmId) {
-        self.storing.insert(sm);
+        self.storing_sms.insert(sm);
     }
 
     /// Records that all stores of ended CTAs of an SM are acknowledged; returns the dependents whose dependency is now met.
     pub(super) fn stores_acknowledged(&mut self, sm: SmId) -> Vec<KernelIndex> {
-        self.storing.remove(&sm);
-        self.stores.iter_mut().for_each(|(_, sms)| _ = sms.remove(&sm));
-        let met: Vec<KernelIndex> = self.stores.iter().filter(|(_, sms)| sms.is_empty()).map(|(dependent, _)| *dependent).collect();
-        self.stores.retain(|(_, sms)| !sms.is_empty());
-        met.iter().for_each(|dependent| _ = self.waiting.remove(dependent));
+        self.storing_sms.remove(&sm);
+        self.outstanding_stores.iter_mut().for_each(|(_, sms)| _ = sms.remove(&sm));
+        let met: Vec<KernelIndex> =
+            self.outstanding_stores.iter().filter(|(_, sms)| sms.is_empty()).map(|(dependent, _)| *dependent).collect();
+        self.outstanding_stores.retain(|(_, sms)| !sms.is_empty());
+        met.iter().for_each(|dependent| _ = self.waiting_kernels.remove(dependent));
         met
     }
 }

@@ -1,12 +1,12 @@
 //! Assignment of CTAs to SMs.
 //!
-//! In: kernels with unassigned CTAs ([`Streams`]), ends of CTAs, and limits. Out: bindings, at most one per SM and cycle. At most
+//! In: kernels with unassigned CTAs ([`KernelStreams`]), ends of CTAs, and limits. Out: bindings, at most one per SM and cycle. At most
 //! [`Dispatch::ctas_per_cycle`](warpshard_config::machine::Dispatch) of the CTAs bound in a cycle follow an ended CTA of their kernel on
 //! the same SM. SMs are served round robin, starting after the SM served last, so that a grid spreads breadth first over the chip. The
 //! machine sets the order (`gpu.dispatch.order`).
 //!
 //! [`Sharing`] determines the kernels that an SM may get: any kernel (left over), kernels of the application that owns the SM (spatial), or
-//! all kernels with a maximum of CTAs for each ([`Shares`]).
+//! all kernels with a maximum of CTAs for each ([`CtaShares`]).
 //!
 //! Invariants: an SM holds at most the CTAs that fit plus [`Dispatch::ahead`](warpshard_config::machine::Dispatch). If the unassigned CTAs
 //! at the start of a cycle would not fill an empty chip, no CTA is bound ahead, so that the last wave of a grid goes to the SMs that become
@@ -19,10 +19,10 @@ use warpshard_config::machine::{self, Sharing};
 use warpshard_protocol::NO_CLUSTER;
 use warpshard_seam::{BoxedCtaOrder, CtaCandidate};
 
-use super::capacity::{Capacity, Resources};
-use super::clusters::Clusters;
-use super::shares::{NO_SHARE, Shares};
-use super::streams::Streams;
+use super::capacity::{Capacity, ResourceAmounts};
+use super::clusters::ClusterLauncher;
+use super::shares::{CtaShares, NO_SHARE};
+use super::streams::KernelStreams;
 
 /// The limit of an SM without a limit.
 const NO_LIMIT: u32 = u32::MAX;
@@ -31,7 +31,7 @@ const NO_LIMIT: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct SmSlot {
     /// Resources that the bound CTAs occupy.
-    used: Resources,
+    used_resources: ResourceAmounts,
     /// CTAs that are bound to the SM and whose end has not been reported.
     pub(super) bound: u32,
     /// Bound CTAs whose start has been reported.
@@ -45,7 +45,7 @@ pub(super) struct SmSlot {
     /// The application that owns the SM, if applications own SMs.
     pub(super) owner: Option<AppId>,
     /// The kernel of the last CTA that ended on the SM.
-    ended: Option<KernelIndex>,
+    last_ended_kernel: Option<KernelIndex>,
     /// The cycle of the last message from the SM.
     pub(super) last_message_at: Cycle,
 }
@@ -70,7 +70,7 @@ pub(super) struct Binding {
 
 /// The assignment of CTAs to SMs.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Dispatch {
+pub(super) struct CtaDispatcher {
     sm_slots: Box<[SmSlot]>,
     /// The SMs to which a CTA may be bound, by their positions in `order`.
     candidates: SmSet,
@@ -87,12 +87,12 @@ pub(super) struct Dispatch {
     ahead: u32,
     share_sm: bool,
     /// The maxima of interleaved kernels, if kernels are interleaved.
-    shares: Option<Shares>,
+    shares: Option<CtaShares>,
     capacity: Capacity,
     /// The order of CTAs as a trait object, unless it is the default order.
     custom_order: Option<Box<CustomOrder>>,
     /// State of the cluster launcher, if kernels have clusters.
-    pub(super) clusters: Option<Box<Clusters>>,
+    pub(super) clusters: Option<Box<ClusterLauncher>>,
 }
 
 /// An order of CTAs that is a trait object, and the candidates that it sees.
@@ -106,25 +106,25 @@ struct CustomOrder {
     positions: Vec<(usize, usize)>,
 }
 
-impl Dispatch {
+impl CtaDispatcher {
     /// Creates the assignment of the CTAs of `apps` applications to `sms` SMs.
     pub(super) fn new(sms: usize, spec: &machine::Dispatch, apps: usize, capacity: Capacity) -> Self {
         let room = SmSlot {
-            used: [0; 5],
+            used_resources: [0; 5],
             bound: 0,
             started: 0,
             limit: NO_LIMIT,
             served: true,
             kernel: None,
             owner: None,
-            ended: None,
+            last_ended_kernel: None,
             last_message_at: Cycle(0),
         };
         let mut rooms = vec![room; sms];
         if spec.sharing == Sharing::Spatial {
             rooms.iter_mut().enumerate().for_each(|(sm, room)| room.owner = Some(AppId((sm * apps / sms) as u16)));
         }
-        let shares = (spec.sharing == Sharing::Interleaved).then(|| Shares::new(sms));
+        let shares = (spec.sharing == Sharing::Interleaved).then(|| CtaShares::new(sms));
         let candidates = SmSet::new(sms);
         let share_sm = spec.share_sm || shares.is_some();
         let order: Box<[SmId]> =
@@ -149,7 +149,7 @@ impl Dispatch {
     }
 
     /// Returns the assignment with a cluster launcher.
-    pub(super) fn with_clusters(self, clusters: Option<Box<Clusters>>) -> Self {
+    pub(super) fn with_clusters(self, clusters: Option<Box<ClusterLauncher>>) -> Self {
         Self { clusters, ..self }
     }
 
@@ -160,7 +160,7 @@ impl Dispatch {
     }
 
     /// Returns the number of CTAs of each kernel that fit on an SM.
-    pub(super) fn resident(&self) -> &[u32] {
+    pub(super) fn resident_ctas(&self) -> &[u32] {
         &self.capacity.resident
     }
 
@@ -176,32 +176,33 @@ impl Dispatch {
     }
 
     /// Records the start of a CTA on an SM.
-    pub(super) fn started(&mut self, sm: SmId, now: Cycle) {
+    pub(super) fn record_cta_start(&mut self, sm: SmId, now: Cycle) {
         let room = &mut self.sm_slots[sm.index()];
         room.started += 1;
         room.last_message_at = now;
     }
 
     /// Records the end of a CTA on an SM; another CTA may be bound to the SM.
-    pub(super) fn done(&mut self, sm: SmId, kernel: KernelIndex, streams: &Streams, now: Cycle) {
+    pub(super) fn record_cta_end(&mut self, sm: SmId, kernel: KernelIndex, streams: &KernelStreams, now: Cycle) {
         if let (Some(shares), Some(slot)) = (&mut self.shares, streams.slot_of(kernel)) {
-            shares.done(sm.index(), slot);
+            shares.record_cta_end(sm.index(), slot);
         }
         let room = &mut self.sm_slots[sm.index()];
         assert!(room.bound > 0 && room.started > 0, "grid: {sm} finished a CTA of {kernel} at {now}, but none was bound to it");
         room.bound -= 1;
         room.started -= 1;
-        for (used, needs) in room.used.iter_mut().zip(&self.capacity.needs[kernel.index()]) {
+        for (used, needs) in room.used_resources.iter_mut().zip(&self.capacity.needs[kernel.index()]) {
             *used -= needs;
         }
         room.last_message_at = now;
-        room.ended = Some(kernel);
+        room.last_ended_kernel = Some(kernel);
         self.sm_changed(sm);
     }
 
     /// Returns true if the last CTA that ended on an SM is of the kernel in `slot`.
-    fn follows(&self, sm: usize, slot: usize, streams: &Streams) -> bool {
-        self.sm_slots[sm].ended.is_some() && self.sm_slots[sm].ended == streams.next_cta(slot).map(|(kernel, _)| kernel)
+    fn continues_kernel(&self, sm: usize, slot: usize, streams: &KernelStreams) -> bool {
+        self.sm_slots[sm].last_ended_kernel.is_some()
+            && self.sm_slots[sm].last_ended_kernel == streams.next_cta(slot).map(|(kernel, _)| kernel)
     }
 
     /// Makes an SM a candidate after its free resources or limits changed.
@@ -209,24 +210,24 @@ impl Dispatch {
     fn sm_changed(&mut self, sm: SmId) {
         self.candidates.insert(self.position(sm));
         if let Some(clusters) = &mut self.clusters {
-            clusters.changed();
+            clusters.record_change();
         }
     }
 
     /// Records that an SM returned a CTA, started or not.
-    pub(super) fn cta_returned(&mut self, sm: SmId, kernel: KernelIndex, started: bool, streams: &Streams, now: Cycle) {
+    pub(super) fn cta_returned(&mut self, sm: SmId, kernel: KernelIndex, started: bool, streams: &KernelStreams, now: Cycle) {
         let room = &mut self.sm_slots[sm.index()];
-        // `done` subtracts one from both counts.
+        // `record_cta_end` subtracts one from both counts.
         room.started += u32::from(!started);
-        self.done(sm, kernel, streams, now);
+        self.record_cta_end(sm, kernel, streams, now);
         self.kernels_changed(streams, now);
     }
 
     /// Records that a kernel became ready or ended: every SM is a candidate again, and the maxima of interleaved kernels are recomputed.
-    pub(super) fn kernels_changed(&mut self, streams: &Streams, now: Cycle) {
+    pub(super) fn kernels_changed(&mut self, streams: &KernelStreams, now: Cycle) {
         self.candidates.fill();
         if let Some(clusters) = &mut self.clusters {
-            clusters.changed();
+            clusters.record_change();
         }
         if let Some(shares) = &mut self.shares {
             shares.remap(&self.capacity, streams, now);
@@ -234,16 +235,16 @@ impl Dispatch {
     }
 
     /// Sets the maximum number of CTAs of a kernel on one SM, or on each SM if `None`, if kernels are interleaved.
-    pub(super) fn set_share(&mut self, sm: Option<SmId>, kernel: KernelIndex, limit: u32, streams: &Streams, now: Cycle) {
+    pub(super) fn set_share(&mut self, sm: Option<SmId>, kernel: KernelIndex, limit: u32, streams: &KernelStreams, now: Cycle) {
         if let Some(shares) = &mut self.shares {
-            shares.set(sm, kernel, limit.min(self.capacity.resident[kernel.index()]));
+            shares.set_limit(sm, kernel, limit.min(self.capacity.resident[kernel.index()]));
         }
         self.kernels_changed(streams, now);
         self.drop_idle_candidates(streams, now);
     }
 
     /// Assigns an SM to an application, if applications own SMs; bound CTAs stay.
-    pub(super) fn set_owner(&mut self, sm: SmId, owner: AppId, streams: &Streams, now: Cycle) {
+    pub(super) fn set_owner(&mut self, sm: SmId, owner: AppId, streams: &KernelStreams, now: Cycle) {
         let room = &mut self.sm_slots[sm.index()];
         room.owner = room.owner.map(|_| owner);
         self.sm_changed(sm);
@@ -251,21 +252,21 @@ impl Dispatch {
     }
 
     /// Limits the CTAs bound to `sm` to `limit` plus the CTAs bound ahead; bound CTAs stay.
-    pub(super) fn set_limit(&mut self, sm: SmId, limit: u32, streams: &Streams, now: Cycle) {
+    pub(super) fn set_limit(&mut self, sm: SmId, limit: u32, streams: &KernelStreams, now: Cycle) {
         self.sm_slots[sm.index()].limit = limit;
         self.sm_changed(sm);
         self.drop_idle_candidates(streams, now);
     }
 
     /// Sets whether CTAs may be bound to `sm`; bound CTAs stay.
-    pub(super) fn set_served(&mut self, sm: SmId, served: bool, streams: &Streams, now: Cycle) {
+    pub(super) fn set_served(&mut self, sm: SmId, served: bool, streams: &KernelStreams, now: Cycle) {
         self.sm_slots[sm.index()].served = served;
         self.sm_changed(sm);
         self.drop_idle_candidates(streams, now);
     }
 
     /// Binds at most one CTA to each candidate, round robin or in the order of a policy.
-    pub(super) fn bind(&mut self, streams: &mut Streams, now: Cycle, give: &mut impl FnMut(Binding)) {
+    pub(super) fn bind(&mut self, streams: &mut KernelStreams, now: Cycle, give: &mut impl FnMut(Binding)) {
         if let Some(mut custom_order) = self.custom_order.take() {
             self.bind_by_custom_order(&mut custom_order, streams, now, give);
             self.custom_order = Some(custom_order);
@@ -280,7 +281,7 @@ impl Dispatch {
             while let Some(place) = next {
                 let sm = self.order[place].index();
                 if let Some(slot) = self.next_slot(sm, streams, now) {
-                    let follows = u32::from(left != u32::MAX && self.follows(sm, slot, streams));
+                    let follows = u32::from(left != u32::MAX && self.continues_kernel(sm, slot, streams));
                     if follows <= left {
                         give(self.bind_at(place, slot, streams, now));
                         left -= follows;
@@ -294,7 +295,7 @@ impl Dispatch {
     }
 
     /// Launches the next cluster, if one is due and fits.
-    pub(super) fn bind_cluster(&mut self, streams: &mut Streams, now: Cycle, give: &mut impl FnMut(Binding)) {
+    pub(super) fn bind_cluster(&mut self, streams: &mut KernelStreams, now: Cycle, give: &mut impl FnMut(Binding)) {
         let Some(mut clusters) = self.clusters.take() else { return };
         let slot = streams.select(now, |_, slot| slot.has_clusters());
         let size = slot.and_then(|slot| streams.slot(slot)).map_or(0, |slot| slot.cluster as usize);
@@ -306,14 +307,20 @@ impl Dispatch {
                     let binding = self.bind_to(sm, slot, streams, now);
                     give(Binding { cluster: clusters.number(), rank, ahead: false, ..binding });
                 }
-                clusters.launched(gpc, now);
+                clusters.record_launch(gpc, now);
             }
         }
         self.clusters = Some(clusters);
     }
 
     /// Lets a policy choose a candidate for each CTA, until it declines or no candidate is left.
-    fn bind_by_custom_order(&mut self, custom_order: &mut CustomOrder, streams: &mut Streams, now: Cycle, give: &mut impl FnMut(Binding)) {
+    fn bind_by_custom_order(
+        &mut self,
+        custom_order: &mut CustomOrder,
+        streams: &mut KernelStreams,
+        now: Cycle,
+        give: &mut impl FnMut(Binding),
+    ) {
         let mut given = SmSet::new(self.sm_slots.len());
         let mut left = self.per_cycle;
         loop {
@@ -323,7 +330,7 @@ impl Dispatch {
                 let place = self.position(SmId(sm as u16));
                 if let Some(slot) = self.candidates.contains(place).then(|| self.next_slot(sm, streams, now)).flatten()
                     && let Some((kernel, cta)) = streams.next_cta(slot)
-                    && (left > 0 || !self.follows(sm, slot, streams))
+                    && (left > 0 || !self.continues_kernel(sm, slot, streams))
                 {
                     custom_order.positions.push((place, slot));
                     custom_order.candidates.push(CtaCandidate { sm: SmId(sm as u16), kernel, cta, bound: self.sm_slots[sm].bound });
@@ -338,31 +345,31 @@ impl Dispatch {
                 panic!("the order of CTAs `{name}` chose number {at} of {} SMs", custom_order.candidates.len());
             };
             given.insert(room.sm.index());
-            left -= u32::from(left != u32::MAX && self.follows(room.sm.index(), *slot, streams));
+            left -= u32::from(left != u32::MAX && self.continues_kernel(room.sm.index(), *slot, streams));
             give(self.bind_at(*place, *slot, streams, now));
             custom_order.order.0.bound(now, room);
         }
     }
 
-    fn bind_at(&mut self, place: usize, slot: usize, streams: &mut Streams, now: Cycle) -> Binding {
+    fn bind_at(&mut self, place: usize, slot: usize, streams: &mut KernelStreams, now: Cycle) -> Binding {
         self.last_position = place;
         self.bind_to(self.order[place], slot, streams, now)
     }
 
     /// Binds the next CTA of the kernel in a slot to an SM.
-    pub(super) fn bind_to(&mut self, sm: SmId, slot: usize, streams: &mut Streams, now: Cycle) -> Binding {
+    pub(super) fn bind_to(&mut self, sm: SmId, slot: usize, streams: &mut KernelStreams, now: Cycle) -> Binding {
         let sm = sm.index();
         let cta = streams.take_cta(slot);
         let chosen = *streams.slot(slot).expect("the chosen slot holds a kernel");
         let share = self.shares.as_mut().map_or(NO_SHARE, |shares| shares.bind(sm, slot));
-        let last = chosen.unassigned() == 0;
+        let last = chosen.unassigned_ctas() == 0;
         if last {
             // SMs without capacity for a CTA of this kernel may fit a CTA of the next kernel.
             self.kernels_changed(streams, now);
         }
         let room = &mut self.sm_slots[sm];
-        let ahead = !self.capacity.fits(&room.used, chosen.kernel, 0);
-        for (used, needs) in room.used.iter_mut().zip(&self.capacity.needs[chosen.kernel.index()]) {
+        let ahead = !self.capacity.fits(&room.used_resources, chosen.kernel, 0);
+        for (used, needs) in room.used_resources.iter_mut().zip(&self.capacity.needs[chosen.kernel.index()]) {
             *used += needs;
         }
         room.bound += 1;
@@ -371,30 +378,30 @@ impl Dispatch {
     }
 
     /// Returns the number of CTAs bound to an SM, if a CTA of the cluster kernel in `slot` may be bound to the SM now.
-    pub(super) fn bound_where_cluster_fits(&self, sm: SmId, slot: usize, streams: &Streams) -> Option<u32> {
+    pub(super) fn bound_where_cluster_fits(&self, sm: SmId, slot: usize, streams: &KernelStreams) -> Option<u32> {
         let room = &self.sm_slots[sm.index()];
         let chosen = streams.slot(slot)?;
         let mine = room.owner.is_none_or(|owner| owner == chosen.app || streams.is_over(owner));
         let alone = self.share_sm || room.bound == 0 || room.kernel == Some(chosen.kernel);
-        let shared = self.shares.as_ref().is_none_or(|shares| shares.bound(sm.index(), slot) < shares.share(sm.index(), slot));
-        let fits = self.capacity.fits(&room.used, chosen.kernel, 0) && room.bound < room.limit;
+        let shared = self.shares.as_ref().is_none_or(|shares| shares.bound_ctas(sm.index(), slot) < shares.max_ctas(sm.index(), slot));
+        let fits = self.capacity.fits(&room.used_resources, chosen.kernel, 0) && room.bound < room.limit;
         (room.served && mine && alone && shared && fits).then_some(room.bound)
     }
 
     /// Returns the slot of the kernel whose CTA would be bound to the SM at `now`.
     #[inline]
-    fn next_slot(&self, sm: usize, streams: &Streams, now: Cycle) -> Option<usize> {
+    fn next_slot(&self, sm: usize, streams: &KernelStreams, now: Cycle) -> Option<usize> {
         let room = &self.sm_slots[sm];
         if !room.served {
             return None;
         }
         if let Some(shares) = &self.shares {
             return streams.select(now, |slot, chosen| {
-                let share = shares.share(sm, slot);
+                let share = shares.max_ctas(sm, slot);
                 let whole = room.limit.min(NO_LIMIT - self.ahead) + self.ahead;
                 chosen.cluster == 1
                     && share > 0
-                    && shares.bound(sm, slot) < share + self.allowed_ahead(chosen.round, share)
+                    && shares.bound_ctas(sm, slot) < share + self.allowed_ahead(chosen.round, share)
                     && room.bound < whole
                     && room.limit > 0
             });
@@ -402,7 +409,7 @@ impl Dispatch {
         let mine = |app| room.owner.is_none_or(|owner| owner == app || streams.is_over(owner));
         let own = |kernel| {
             let slot = streams.slot_of(kernel)?;
-            streams.slot(slot).is_some_and(|own| own.cluster == 1 && own.unassigned() > 0 && mine(own.app)).then_some(slot)
+            streams.slot(slot).is_some_and(|own| own.cluster == 1 && own.unassigned_ctas() > 0 && mine(own.app)).then_some(slot)
         };
         let slot = match room.kernel.filter(|_| !self.share_sm).and_then(own) {
             Some(slot) => slot,
@@ -415,7 +422,7 @@ impl Dispatch {
         let ahead = self.allowed_ahead(chosen.round, resident);
         // The SM enforces the limit, so a CTA may also be bound ahead here.
         let limited = room.limit < resident && (room.limit == 0 || room.bound >= room.limit + ahead);
-        (!limited && self.capacity.fits(&room.used, chosen.kernel, ahead)).then_some(slot)
+        (!limited && self.capacity.fits(&room.used_resources, chosen.kernel, ahead)).then_some(slot)
     }
 
     /// Returns the number of CTAs that may be bound to an SM beyond the `resident` ones if `unassigned` CTAs remain. A CTA bound ahead
@@ -431,7 +438,7 @@ impl Dispatch {
         self.positions[sm.index()].into()
     }
 
-    fn drop_idle_candidates(&mut self, streams: &Streams, now: Cycle) {
+    fn drop_idle_candidates(&mut self, streams: &KernelStreams, now: Cycle) {
         let mut next = self.candidates.first_in(0, self.sm_slots.len());
         while let Some(place) = next {
             if self.next_slot(self.order[place].index(), streams, now).is_none() {

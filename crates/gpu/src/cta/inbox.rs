@@ -36,7 +36,7 @@ pub(super) enum NoticeKind {
 
 /// A message from an SM. The order of the fields is the order in which messages are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, warpshard_state::State)]
-pub(super) struct Notice {
+pub(super) struct GridNotice {
     pub(super) at: Cycle,
     pub(super) sm: SmId,
     sequence: u32,
@@ -48,7 +48,7 @@ pub(super) struct Notice {
 /// Messages that have not been handled.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Inbox {
-    waiting: BinaryHeap<Reverse<Notice>>,
+    waiting: BinaryHeap<Reverse<GridNotice>>,
     sequence: Box<[u32]>,
 }
 
@@ -57,9 +57,9 @@ impl Inbox {
         Self { waiting: BinaryHeap::with_capacity(4 * sms), sequence: vec![0; sms + 1].into() }
     }
 
-    pub(super) fn put(&mut self, at: Cycle, sm: SmId, kind: NoticeKind, kernel: KernelIndex, cta: CtaIndex) {
+    pub(super) fn insert(&mut self, at: Cycle, sm: SmId, kind: NoticeKind, kernel: KernelIndex, cta: CtaIndex) {
         let sequence = &mut self.sequence[sm.index()];
-        self.waiting.push(Reverse(Notice { at, sm, sequence: *sequence, kind, kernel, cta }));
+        self.waiting.push(Reverse(GridNotice { at, sm, sequence: *sequence, kind, kernel, cta }));
         *sequence = sequence.wrapping_add(1);
     }
 
@@ -71,7 +71,7 @@ impl Inbox {
 
     /// Removes and returns the next message that arrived at or before `now`.
     #[inline]
-    pub(super) fn take(&mut self, now: Cycle) -> Option<Notice> {
+    pub(super) fn pop_arrived(&mut self, now: Cycle) -> Option<GridNotice> {
         if self.next_at() > now {
             return None;
         }
@@ -86,14 +86,14 @@ mod tests {
     #[test]
     fn messages_are_ordered_by_arrival_then_sm_then_link_order() {
         let mut inbox = Inbox::new(2);
-        let put = |inbox: &mut Inbox, at, sm, kind, cta| inbox.put(Cycle(at), SmId(sm), kind, KernelIndex(0), CtaIndex(cta));
+        let put = |inbox: &mut Inbox, at, sm, kind, cta| inbox.insert(Cycle(at), SmId(sm), kind, KernelIndex(0), CtaIndex(cta));
         put(&mut inbox, 5, 1, NoticeKind::Done, 0);
         put(&mut inbox, 5, 1, NoticeKind::Started, 1);
         put(&mut inbox, 5, 0, NoticeKind::Started, 2);
         put(&mut inbox, 5, 0, NoticeKind::Done, 3);
         put(&mut inbox, 6, 0, NoticeKind::Done, 2);
         let mut order = Vec::new();
-        while let Some(notice) = inbox.take(Cycle(5)) {
+        while let Some(notice) = inbox.pop_arrived(Cycle(5)) {
             order.push((notice.sm, notice.kind, notice.cta.0));
         }
         let (first, second) = (SmId(0), SmId(1));

@@ -30,20 +30,20 @@ use std::sync::Arc;
 use warpshard_base::{AppId, CtaIndex, Cycle, GpuId, KernelIndex, LinkId, SmId};
 use warpshard_config::machine::{self, Machine};
 use warpshard_engine::{Unit, Work};
-use warpshard_protocol::{CtaLaunch, CtaNotice, EventKind, HostCopy, NO_CLUSTER, Outbox, Payload, Signal, WarpContext};
+use warpshard_protocol::{CtaLaunch, CtaNotice, EventKind, HostCopy, KernelEndSignal, NO_CLUSTER, Outbox, Payload, WarpContext};
 use warpshard_seam::GridSite;
 use warpshard_stats::{CounterVisitor, KernelStats};
 use warpshard_workload::{Application, Command, Workload};
 
 use capacity::Capacity;
-use clusters::Clusters;
+use clusters::ClusterLauncher;
 pub use clusters::gpcs;
 pub use counters::GridCounters;
 use dependents::Dependents;
-use dispatch::{Binding, Dispatch};
-use inbox::{Inbox, Notice, NoticeKind};
-use records::{KernelRecords, Record};
-use streams::{EndOutcome, Streams};
+use dispatch::{Binding, CtaDispatcher};
+use inbox::{GridNotice, Inbox, NoticeKind};
+use records::{KernelRecord, KernelRecords};
+use streams::{EndOutcome, KernelStreams};
 
 /// The links of the grid scheduler: one per SM in each direction and one to each partition, with consecutive numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -114,7 +114,7 @@ pub enum GridDecision {
 
 /// Progress of the host copies of an application.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Copies {
+struct HostCopyProgress {
     /// The first command of the application, the end of its commands, and the next command whose copies have not been sent.
     start: usize,
     end: usize,
@@ -124,7 +124,7 @@ struct Copies {
     again: u32,
 }
 
-impl Copies {
+impl HostCopyProgress {
     fn new(app: &Application) -> Self {
         let Range { start, end } = app.commands;
         Self { start, end, next: start, kernel_offset: 0, again: app.again.start.saturating_sub(app.kernels.start) }
@@ -139,7 +139,7 @@ impl Copies {
 /// The grid scheduler of a chip.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Grid {
-    present: Cycle,
+    now: Cycle,
     /// Latency of a link in either direction, in core cycles.
     latency: u64,
     /// Cycles from the launch of a kernel to the start of its first CTA.
@@ -148,23 +148,23 @@ pub struct Grid {
     #[state(fixed)]
     workload: Arc<Workload>,
     inbox: Inbox,
-    streams: Streams,
-    dispatch: Dispatch,
+    streams: KernelStreams,
+    dispatch: CtaDispatcher,
     /// State of programmatic dependent launches, if the workload has any.
     dependents: Option<Box<Dependents>>,
     records: KernelRecords,
     counters: GridCounters,
     /// Progress of the host copies of each application.
-    copies: Box<[Copies]>,
+    copies: Box<[HostCopyProgress]>,
     /// Contexts of the warps of the CTAs that SMs returned, by warp.
     contexts: BTreeMap<(KernelIndex, CtaIndex), Vec<WarpContext>>,
     /// SMs with outstanding stores of ended CTAs: the run does not end before these stores are acknowledged.
     storing: u32,
     end_sent: bool,
     /// True while kernels are held, until [`GridDecision::Release`].
-    held: bool,
+    launches_held: bool,
     /// The cycle of the release.
-    released: Cycle,
+    release_cycle: Cycle,
     /// Launched copies between GPUs, and the cycle in which each is sent to the hub.
     copies_due: VecDeque<(Cycle, KernelIndex)>,
 }
@@ -177,9 +177,9 @@ impl Grid {
     pub fn new(spec: &Machine, workload: Arc<Workload>, resident: Vec<u32>, ports: GridPorts) -> Self {
         assert_eq!(resident.len(), workload.kernels.len(), "grid: one occupancy for each kernel");
         let capacity = Capacity::of(&spec.gpu.sm, &workload, resident);
-        let order = order::ordered(spec.gpu.dispatch.cta_order, &GridSite { sms: spec.gpu.sms as usize }, &spec.own);
+        let order = order::build_cta_order(spec.gpu.dispatch.cta_order, &GridSite { sms: spec.gpu.sms as usize }, &spec.own);
         let grid = Self::build(spec.gpu.sms, &spec.gpu.dispatch, workload, capacity, ports);
-        let clusters = Clusters::of(&spec.gpu.cluster, spec.gpu.sms, &grid.workload);
+        let clusters = ClusterLauncher::of(&spec.gpu.cluster, spec.gpu.sms, &grid.workload);
         Self { dispatch: grid.dispatch.with_order(order).with_clusters(clusters), ..grid }
     }
 
@@ -188,24 +188,24 @@ impl Grid {
         for (kernel, &fit) in workload.kernels.iter().zip(&capacity.resident) {
             assert!(fit > 0, "grid: no CTA of `{}` fits on an SM", kernel.info.name);
         }
-        let streams = Streams::new(&workload, spec.max_kernels, ports.system.map(|system| system.gpu));
+        let streams = KernelStreams::new(&workload, spec.max_kernels, ports.system.map(|system| system.gpu));
         Self {
-            present: Cycle(0),
+            now: Cycle(0),
             latency: spec.latency,
             launch_latency: spec.launch_latency,
             ports,
             inbox: Inbox::new(sms),
-            dependents: Dependents::of(streams.programmatic()),
+            dependents: Dependents::of(streams.programmatic_predecessors()),
             streams,
-            dispatch: Dispatch::new(sms, spec, workload.applications().len(), capacity),
+            dispatch: CtaDispatcher::new(sms, spec, workload.applications().len(), capacity),
             records: KernelRecords::new(workload.kernels.len(), workload.first_launches()),
             counters: GridCounters::default(),
-            copies: workload.applications().into_iter().map(|app| Copies::new(&app)).collect(),
+            copies: workload.applications().into_iter().map(|app| HostCopyProgress::new(&app)).collect(),
             contexts: BTreeMap::new(),
             storing: 0,
             end_sent: false,
-            held: false,
-            released: Cycle(0),
+            launches_held: false,
+            release_cycle: Cycle(0),
             copies_due: VecDeque::new(),
             workload,
         }
@@ -213,19 +213,19 @@ impl Grid {
 
     /// Returns the grid scheduler in a state in which no kernel is launched before [`GridDecision::Release`].
     #[must_use]
-    pub fn held(self) -> Self {
-        Self { held: true, ..self }
+    pub fn with_held_launches(self) -> Self {
+        Self { launches_held: true, ..self }
     }
 
     #[inline]
     fn can_launch(&self) -> bool {
-        !self.held && self.streams.can_launch()
+        !self.launches_held && self.streams.can_launch()
     }
 
     /// Returns the launch cycle of a kernel that gets a slot at the present, and the first cycle in which its CTAs may be bound. The event
     /// for which the kernel waited happened one latency ago, except at the start of the run.
     fn launch(&self) -> (Cycle, Cycle) {
-        let launched = Cycle(self.present.0.saturating_sub(self.latency)).max(self.released);
+        let launched = Cycle(self.now.0.saturating_sub(self.latency)).max(self.release_cycle);
         // The first Launch message travels within the launch latency, and is sent immediately if the launch latency is too short (D-004).
         (launched, Cycle((launched.0 + self.launch_latency).saturating_sub(self.latency)))
     }
@@ -234,13 +234,13 @@ impl Grid {
     /// be bound at its arrival.
     fn arrival_due(&self) -> Cycle {
         let arrival = self.streams.next_arrival();
-        if self.held || arrival == Cycle::NEVER {
+        if self.launches_held || arrival == Cycle::NEVER {
             return Cycle::NEVER;
         }
         if self.launch().1 >= arrival {
-            return self.present;
+            return self.now;
         }
-        Cycle((arrival.0 + 2 * self.latency).saturating_sub(self.launch_latency)).max(self.present)
+        Cycle((arrival.0 + 2 * self.latency).saturating_sub(self.launch_latency)).max(self.now)
     }
 
     /// Returns the counters since the start of the run.
@@ -250,7 +250,7 @@ impl Grid {
 
     /// Returns one row per kernel of the workload at the present, without the counters of the SMs.
     pub fn kernel_stats(&self) -> Vec<KernelStats> {
-        self.records.rows(&self.workload, self.dispatch.resident(), self.present)
+        self.records.rows(&self.workload, self.dispatch.resident_ctas(), self.now)
     }
 
     /// Returns the core cycle in which the last kernel ended, restarted kernels excluded; `None` while kernels remain.
@@ -264,8 +264,8 @@ impl Grid {
     }
 
     fn cycle(&mut self, out: &mut Outbox) {
-        let now = self.present;
-        while let Some(notice) = self.inbox.take(now) {
+        let now = self.now;
+        while let Some(notice) = self.inbox.pop_arrived(now) {
             self.handle(notice, out);
         }
         if self.arrival_due() <= now {
@@ -293,28 +293,28 @@ impl Grid {
     /// Launches copies between GPUs, and sends copies that are due to the hub.
     fn peer_copies(&mut self, out: &mut Outbox) {
         let Some(system) = self.ports.system else { return };
-        while !self.held
+        while !self.launches_held
             && let Some(kernel) = self.streams.next_copy()
         {
-            let launched = Cycle(self.present.0.saturating_sub(self.latency)).max(self.released);
-            *self.records.record_mut(kernel) = Record { launched: Some(launched), ..Record::default() };
+            let launched = Cycle(self.now.0.saturating_sub(self.latency)).max(self.release_cycle);
+            *self.records.record_mut(kernel) = KernelRecord { launched: Some(launched), ..KernelRecord::default() };
             self.counters.kernels_launched += 1;
-            let ready = Cycle((launched.0 + self.launch_latency).saturating_sub(system.latency)).max(self.present);
+            let ready = Cycle((launched.0 + self.launch_latency).saturating_sub(system.latency)).max(self.now);
             self.copies_due.push_back((ready, kernel));
         }
-        while let Some((_, kernel)) = self.copies_due.pop_front_if(|(at, _)| *at <= self.present) {
-            self.records.record_mut(kernel).started = Some(self.present.after(system.latency));
-            out.send(system.to_hub, self.present, Payload::StartCopy(kernel));
-            out.event(self.present, EventKind::KernelStarted(kernel));
+        while let Some((_, kernel)) = self.copies_due.pop_front_if(|(at, _)| *at <= self.now) {
+            self.records.record_mut(kernel).started = Some(self.now.after(system.latency));
+            out.send(system.to_hub, self.now, Payload::StartCopy(kernel));
+            out.event(self.now, EventKind::KernelStarted(kernel));
         }
     }
 
     /// Records the end of a kernel or copy: kernels and copies that wait for it may proceed, on this GPU and on other GPUs.
-    fn ended(&mut self, kernel: KernelIndex, ended: EndOutcome, out: &mut Outbox) {
-        let now = self.present;
+    fn record_end(&mut self, kernel: KernelIndex, ended: EndOutcome, out: &mut Outbox) {
+        let now = self.now;
         if let (Some(system), false) = (self.ports.system, self.streams.listeners(kernel).is_empty()) {
             for &to in self.streams.listeners(kernel) {
-                out.send(system.to_hub, now, Payload::Ended(Signal { kernel, to }));
+                out.send(system.to_hub, now, Payload::Ended(KernelEndSignal { kernel, to }));
             }
         }
         if let EndOutcome::Application(app) = ended {
@@ -324,26 +324,26 @@ impl Grid {
     }
 
     /// Handles a notice about a CTA, which happened one latency earlier.
-    fn handle(&mut self, notice: Notice, out: &mut Outbox) {
-        let Notice { at: now, sm, kernel, cta, .. } = notice;
+    fn handle(&mut self, notice: GridNotice, out: &mut Outbox) {
+        let GridNotice { at: now, sm, kernel, cta, .. } = notice;
         let happened = Cycle(now.0 - self.latency);
         let record = self.records.record_mut(kernel);
         match notice.kind {
             NoticeKind::Started => {
                 self.counters.ctas_started += 1;
-                self.dispatch.started(sm, now);
+                self.dispatch.record_cta_start(sm, now);
                 if record.started.is_none() {
                     record.started = Some(happened);
                     out.event(now, EventKind::KernelStarted(kernel));
                 }
             }
             NoticeKind::Copied => {
-                record.done = 1;
+                record.ended_ctas = 1;
                 record.ended = Some(happened);
                 self.counters.kernels_ended += 1;
                 out.event(now, EventKind::KernelEnded(kernel));
                 let ended = self.streams.end_copy(kernel, self.workload.kernel(kernel).info.app, happened);
-                self.ended(kernel, ended, out);
+                self.record_end(kernel, ended, out);
             }
             NoticeKind::StoresOutstanding => {
                 self.storing += 1;
@@ -356,7 +356,7 @@ impl Grid {
                 let met = self.dependents.as_mut().map_or_else(Vec::new, |dependents| dependents.stores_acknowledged(sm));
                 met.into_iter().for_each(|kernel| self.dependency_met(kernel, out));
             }
-            NoticeKind::Triggered => self.triggered(kernel, cta),
+            NoticeKind::Triggered => self.record_trigger(kernel, cta),
             NoticeKind::KernelEndedOnOtherGpu => self.streams.ended_on_other_gpu(kernel, self.workload.kernel(kernel).info.app),
             NoticeKind::Context(context) => self.contexts.entry((kernel, cta)).or_default().push(context),
             NoticeKind::Returned | NoticeKind::Preempted => {
@@ -367,11 +367,11 @@ impl Grid {
             }
             NoticeKind::Done => {
                 self.counters.ctas_done += 1;
-                self.dispatch.done(sm, kernel, &self.streams, now);
-                record.done += 1;
+                self.dispatch.record_cta_end(sm, kernel, &self.streams, now);
+                record.ended_ctas += 1;
                 out.event(now, EventKind::CtaEnded(sm, kernel));
-                let whole = record.done == self.workload.kernel(kernel).info.ctas();
-                self.triggered(kernel, cta);
+                let whole = record.ended_ctas == self.workload.kernel(kernel).info.ctas();
+                self.record_trigger(kernel, cta);
                 if whole {
                     self.all_done(kernel, happened, out);
                 }
@@ -380,9 +380,9 @@ impl Grid {
     }
 
     /// Records that a CTA triggered the dependent launch or ended; after the last CTA, a programmatic dependent launch may begin.
-    fn triggered(&mut self, kernel: KernelIndex, cta: CtaIndex) {
+    fn record_trigger(&mut self, kernel: KernelIndex, cta: CtaIndex) {
         if let Some(dependents) = &mut self.dependents
-            && let Some(dependent) = dependents.triggered(kernel, cta)
+            && let Some(dependent) = dependents.record_trigger(kernel, cta)
         {
             self.streams.predecessor_done(dependent, self.workload.kernel(kernel).info.app);
         }
@@ -391,7 +391,7 @@ impl Grid {
     /// Handles the end of all CTAs of a kernel: the kernel ends now, or together with the launch on which it depends programmatically.
     fn all_done(&mut self, kernel: KernelIndex, happened: Cycle, out: &mut Outbox) {
         if let Some(dependents) = &mut self.dependents
-            && dependents.before(kernel).is_some_and(|before| self.records.record(before).ended.is_none())
+            && dependents.preceding_launch(kernel).is_some_and(|before| self.records.record(before).ended.is_none())
         {
             return dependents.hold_end(kernel);
         }
@@ -399,11 +399,11 @@ impl Grid {
         while let Some(kernel) = ends {
             self.records.record_mut(kernel).ended = Some(happened);
             self.counters.kernels_ended += 1;
-            out.event(self.present, EventKind::KernelEnded(kernel));
+            out.event(self.now, EventKind::KernelEnded(kernel));
             let ended = self.streams.end(kernel, happened);
-            self.ended(kernel, ended, out);
-            self.dispatch.kernels_changed(&self.streams, self.present);
-            let (met, with_it) = self.dependents.as_mut().map_or((None, None), |dependents| dependents.ended(kernel));
+            self.record_end(kernel, ended, out);
+            self.dispatch.kernels_changed(&self.streams, self.now);
+            let (met, with_it) = self.dependents.as_mut().map_or((None, None), |dependents| dependents.record_end(kernel));
             if let Some(dependent) = met {
                 self.dependency_met(dependent, out);
             }
@@ -417,7 +417,7 @@ impl Grid {
             return;
         }
         for sm in 0..self.dispatch.sm_slots().len() as u16 {
-            out.send(LinkId(self.ports.first_to_sm.0 + sm), self.present, Payload::DependencyMet(kernel));
+            out.send(LinkId(self.ports.first_to_sm.0 + sm), self.now, Payload::DependencyMet(kernel));
         }
     }
 
@@ -425,10 +425,10 @@ impl Grid {
     fn launch_kernels(&mut self, out: &mut Outbox) {
         let (launched, ready_at) = self.launch();
         while let Some(kernel) = self.streams.launch_next(&self.workload, ready_at) {
-            *self.records.record_mut(kernel) = Record { launched: Some(launched), ..Record::default() };
+            *self.records.record_mut(kernel) = KernelRecord { launched: Some(launched), ..KernelRecord::default() };
             self.counters.kernels_launched += 1;
             if let Some(dependents) = &mut self.dependents {
-                dependents.launched(kernel, self.workload.kernel(kernel).info.ctas());
+                dependents.record_launch(kernel, self.workload.kernel(kernel).info.ctas());
             }
             self.send_copies_before(kernel, out);
         }
@@ -445,7 +445,7 @@ impl Grid {
                 Command::CopyToDevice { addr, bytes } => {
                     for partition in 0..self.ports.partitions {
                         let link = LinkId(self.ports.first_to_partition.0 + partition as u16);
-                        out.send(link, self.present, Payload::HostCopy(HostCopy { addr, bytes }));
+                        out.send(link, self.now, Payload::HostCopy(HostCopy { addr, bytes }));
                     }
                 }
             }
@@ -458,11 +458,11 @@ impl Grid {
 
     /// Returns the first cycle from the present on in which a cluster may be launched.
     fn cluster_due(&self) -> Cycle {
-        self.dispatch.clusters.as_ref().map_or(Cycle::NEVER, |clusters| clusters.due(self.present))
+        self.dispatch.clusters.as_ref().map_or(Cycle::NEVER, |clusters| clusters.next_launch(self.now))
     }
 
     fn bind_ctas(&mut self, out: &mut Outbox) {
-        let (now, before, cluster_due) = (self.present, self.counters.ctas_bound, self.cluster_due());
+        let (now, before, cluster_due) = (self.now, self.counters.ctas_bound, self.cluster_due());
         let (counters, contexts, first, workload) = (&mut self.counters, &mut self.contexts, self.ports.first_to_sm, &self.workload);
         let dependents = self.dependents.as_deref();
         let mut give = |binding: Binding| {
@@ -472,7 +472,7 @@ impl Grid {
             let Binding { kernel, cluster, rank, share, .. } = binding;
             let cta = if cluster == NO_CLUSTER { binding.cta } else { workload.kernel(kernel).info.cta_at(binding.cta.0) };
             let saved = contexts.remove(&(kernel, cta));
-            let waits = dependents.is_some_and(|dependents| dependents.waits(kernel));
+            let waits = dependents.is_some_and(|dependents| dependents.has_grid_wait(kernel));
             let triggers = dependents.is_some_and(|dependents| dependents.awaits_trigger(kernel, cta));
             let launch = CtaLaunch { kernel, cta, share, resumes: saved.is_some(), cluster, rank, waits, triggers };
             saved.into_iter().flatten().for_each(|context| out.send(link, now, Payload::Context(context)));
@@ -501,7 +501,7 @@ impl Unit for Grid {
     type Decision = GridDecision;
 
     fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
-        assert!(at >= self.present, "grid: a message on {link} for {at} arrived at {}", self.present);
+        assert!(at >= self.now, "grid: a message on {link} for {at} arrived at {}", self.now);
         let (kind, notice) = match *payload {
             Payload::CtaStarted(notice) => (NoticeKind::Started, notice),
             Payload::CtaDone(notice) => (NoticeKind::Done, notice),
@@ -514,11 +514,11 @@ impl Unit for Grid {
                 let sm = SmId(link.0 - self.ports.first_from_sm.0);
                 (NoticeKind::Context(context), CtaNotice { kernel: context.kernel, cta: context.cta, sm })
             }
-            Payload::CopyDone(kernel) | Payload::Ended(Signal { kernel, .. }) => {
+            Payload::CopyDone(kernel) | Payload::Ended(KernelEndSignal { kernel, .. }) => {
                 let kind = if matches!(payload, Payload::CopyDone(_)) { NoticeKind::Copied } else { NoticeKind::KernelEndedOnOtherGpu };
                 debug_assert_eq!(Some(link), self.ports.system.map(|system| system.from_hub), "grid: {kind:?} arrived on {link}");
                 let hub = SmId(self.dispatch.sm_slots().len() as u16);
-                return self.inbox.put(at, hub, kind, kernel, CtaIndex(0));
+                return self.inbox.insert(at, hub, kind, kernel, CtaIndex(0));
             }
             other => panic!("grid: {other:?} arrived on {link} at {at}"),
         };
@@ -528,35 +528,35 @@ impl Unit for Grid {
             "grid: {} sent a message on {link}",
             notice.sm
         );
-        self.inbox.put(at, notice.sm, kind, notice.kernel, notice.cta);
+        self.inbox.insert(at, notice.sm, kind, notice.kernel, notice.cta);
     }
 
     fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
-        while self.present < until {
+        while self.now < until {
             if skip {
-                self.present = self.next_event().min(until);
-                if self.present == until {
+                self.now = self.next_event().min(until);
+                if self.now == until {
                     return;
                 }
             }
             self.cycle(out);
-            self.present = self.present.after(1);
+            self.now = self.now.after(1);
         }
     }
 
     fn next_event(&self) -> Cycle {
         if self.dispatch.has_candidates() || self.can_launch() || self.must_report_end() {
-            return self.present;
+            return self.now;
         }
         let copy = self.copies_due.front().map_or(Cycle::NEVER, |(at, _)| *at);
-        let copy = if self.streams.has_copy() && !self.held { self.present } else { copy };
-        self.inbox.next_at().min(self.cluster_due()).min(self.streams.next_ready()).min(copy).min(self.arrival_due()).max(self.present)
+        let copy = if self.streams.has_copy() && !self.launches_held { self.now } else { copy };
+        self.inbox.next_at().min(self.cluster_due()).min(self.streams.next_ready()).min(copy).min(self.arrival_due()).max(self.now)
     }
 
     // The grid scheduler has no counters of elapsed cycles.
     fn settle(&mut self, at: Cycle) {
         debug_assert!(self.next_event() >= at, "grid: settled at {at} before its event at {}", self.next_event());
-        self.present = self.present.max(at);
+        self.now = self.now.max(at);
     }
 
     fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
@@ -566,7 +566,7 @@ impl Unit for Grid {
 
     fn apply(&mut self, at: Cycle, decision: &GridDecision) {
         match *decision {
-            GridDecision::Release => (self.held, self.released) = (false, at),
+            GridDecision::Release => (self.launches_held, self.release_cycle) = (false, at),
             GridDecision::CtaLimit { sm, limit } => self.dispatch.set_limit(sm, limit, &self.streams, at),
             GridDecision::Serve { sm, serve } => self.dispatch.set_served(sm, serve, &self.streams, at),
             GridDecision::Owner { sm, app } => self.dispatch.set_owner(sm, app, &self.streams, at),

@@ -8,13 +8,13 @@ use warpshard_seam::{BoxedCtaOrder, CtaCandidate, GridSite, UserPolicies};
 ///
 /// # Panics
 /// If the machine sets `own` and the calling program supplies no order; the assembly of a machine refuses such a machine.
-pub(super) fn ordered(order: CtaOrder, site: &GridSite, own: &UserPolicies) -> Option<BoxedCtaOrder> {
+pub(super) fn build_cta_order(order: CtaOrder, site: &GridSite, own: &UserPolicies) -> Option<BoxedCtaOrder> {
     match order {
         CtaOrder::Rotating => None,
-        CtaOrder::Pairs => Some(BoxedCtaOrder(Box::new(Pairs::default()))),
+        CtaOrder::Pairs => Some(BoxedCtaOrder(Box::new(PairOrder::default()))),
         CtaOrder::Own => {
             let Some(maker) = &own.cta_order else { panic!("the calling program supplied no order of CTAs") };
-            Some(maker.make(site))
+            Some(maker.create(site))
         }
     }
 }
@@ -24,12 +24,12 @@ pub(super) fn ordered(order: CtaOrder, site: &GridSite, own: &UserPolicies) -> O
 /// the same SM in the next cycle. If that SM has no capacity then, the second CTA is treated as the first of a pair. In the paper the first
 /// CTA waits until an SM has capacity for both.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
-struct Pairs {
+struct PairOrder {
     /// The SM that received the first CTA of the pair, the cycle, the kernel, and the CTA.
     first: Option<(SmId, Cycle, KernelIndex, CtaIndex)>,
 }
 
-impl warpshard_seam::CtaOrder for Pairs {
+impl warpshard_seam::CtaOrder for PairOrder {
     fn name(&self) -> &str {
         "pairs"
     }
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn neighbouring_ctas_share_an_sm_with_capacity_in_the_next_cycle() {
-        let mut pairs = Pairs::default();
+        let mut pairs = PairOrder::default();
         let mut bound = [0, 0, 0];
         let mut places = Vec::new();
         // Three SMs of four CTAs each. After its first CTA, SM 1 accepts no other CTA before cycle 6.

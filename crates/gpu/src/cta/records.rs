@@ -8,17 +8,17 @@ use warpshard_workload::Workload;
 
 /// The record of one kernel, in core cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
-pub(super) struct Record {
+pub(super) struct KernelRecord {
     pub(super) launched: Option<Cycle>,
     pub(super) started: Option<Cycle>,
     pub(super) ended: Option<Cycle>,
-    pub(super) done: u32,
+    pub(super) ended_ctas: u32,
 }
 
 /// The records of all kernels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct KernelRecords {
-    records: Box<[Record]>,
+    records: Box<[KernelRecord]>,
     /// The number of records of first launches, which come first.
     first_launches: usize,
 }
@@ -26,14 +26,14 @@ pub(super) struct KernelRecords {
 impl KernelRecords {
     /// Creates records of `kernels` kernels, of which the first `first_launches` are first launches.
     pub(super) fn new(kernels: usize, first_launches: usize) -> Self {
-        Self { records: vec![Record::default(); kernels].into(), first_launches }
+        Self { records: vec![KernelRecord::default(); kernels].into(), first_launches }
     }
 
-    pub(super) fn record(&self, kernel: KernelIndex) -> &Record {
+    pub(super) fn record(&self, kernel: KernelIndex) -> &KernelRecord {
         &self.records[kernel.index()]
     }
 
-    pub(super) fn record_mut(&mut self, kernel: KernelIndex) -> &mut Record {
+    pub(super) fn record_mut(&mut self, kernel: KernelIndex) -> &mut KernelRecord {
         &mut self.records[kernel.index()]
     }
 
@@ -55,7 +55,7 @@ impl KernelRecords {
                 app: kernel.info.app,
                 stream: kernel.info.stream,
                 ctas: kernel.info.ctas(),
-                ctas_done: record.done,
+                ctas_done: record.ended_ctas,
                 ctas_per_sm: resident[i],
                 launched: record.launched.map(|cycle| cycle.0),
                 started: record.started.map(|cycle| cycle.0),
@@ -72,7 +72,7 @@ impl KernelRecords {
 ///
 /// If several kernels are being launched while none runs, the cycle is attributed to the kernel launched first (ties: the first in program
 /// order), so that the sum over the kernels counts no cycle twice. Open intervals end at `now`.
-fn bare_launch_latencies(records: &[Record], now: Cycle) -> Vec<u64> {
+fn bare_launch_latencies(records: &[KernelRecord], now: Cycle) -> Vec<u64> {
     let mut order: Vec<usize> = (0..records.len()).filter(|&i| records[i].launched.is_some()).collect();
     order.sort_by_key(|&i| (records[i].launched, i));
 
@@ -108,8 +108,8 @@ fn bare_launch_latencies(records: &[Record], now: Cycle) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    fn record(launched: u64, started: Option<u64>, ended: Option<u64>) -> Record {
-        Record { launched: Some(Cycle(launched)), started: started.map(Cycle), ended: ended.map(Cycle), done: 0 }
+    fn record(launched: u64, started: Option<u64>, ended: Option<u64>) -> KernelRecord {
+        KernelRecord { launched: Some(Cycle(launched)), started: started.map(Cycle), ended: ended.map(Cycle), ended_ctas: 0 }
     }
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn kernels_launched_together_share_one_latency() {
-        let records = [record(0, Some(10), Some(11)), record(0, Some(15), Some(20)), Record::default()];
+        let records = [record(0, Some(10), Some(11)), record(0, Some(15), Some(20)), KernelRecord::default()];
         assert_eq!(bare_launch_latencies(&records, Cycle(20)), [10, 4, 0]);
     }
 

@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 
 use warpshard_base::{Cycle, KernelIndex, SmId};
 
-use super::capacity::{Capacity, Resources};
-use super::streams::Streams;
+use super::capacity::{Capacity, ResourceAmounts};
+use super::streams::KernelStreams;
 
 /// The maximum of a kernel without a limit: only the resources of the SM limit its CTAs.
 pub(super) const NO_SHARE: u16 = u16::MAX;
 
 /// The maxima of kernels, and the numbers of bound CTAs.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Shares {
+pub(super) struct CtaShares {
     /// Maxima by slot.
     maxima: Vec<u16>,
     /// Maxima by SM and slot for SMs for which controllers set maxima; empty for other SMs.
@@ -30,7 +30,7 @@ pub(super) struct Shares {
     sm_limits: Box<[BTreeMap<KernelIndex, u16>]>,
 }
 
-impl Shares {
+impl CtaShares {
     pub(super) fn new(sms: usize) -> Self {
         let (sm_maxima, bound, sm_limits) = (vec![Vec::new(); sms].into(), vec![Vec::new(); sms].into(), vec![BTreeMap::new(); sms].into());
         Self { maxima: Vec::new(), sm_maxima, bound, limits: BTreeMap::new(), sm_limits }
@@ -38,7 +38,7 @@ impl Shares {
 
     /// Returns the maximum number of CTAs of the kernel in `slot` on an SM.
     #[inline]
-    pub(super) fn share(&self, sm: usize, slot: usize) -> u32 {
+    pub(super) fn max_ctas(&self, sm: usize, slot: usize) -> u32 {
         u32::from(self.maxima_of(sm).get(slot).copied().unwrap_or(0))
     }
 
@@ -51,7 +51,7 @@ impl Shares {
 
     /// Returns the number of CTAs of the kernel in `slot` that are bound to an SM.
     #[inline]
-    pub(super) fn bound(&self, sm: usize, slot: usize) -> u32 {
+    pub(super) fn bound_ctas(&self, sm: usize, slot: usize) -> u32 {
         u32::from(self.bound[sm].get(slot).copied().unwrap_or(0))
     }
 
@@ -66,12 +66,12 @@ impl Shares {
     }
 
     /// Records the end of a CTA.
-    pub(super) fn done(&mut self, sm: usize, slot: usize) {
+    pub(super) fn record_cta_end(&mut self, sm: usize, slot: usize) {
         self.bound[sm][slot] -= 1;
     }
 
     /// Sets the maximum of a kernel on one SM or on all SMs; it overrides the computed share.
-    pub(super) fn set(&mut self, sm: Option<SmId>, kernel: KernelIndex, limit: u32) {
+    pub(super) fn set_limit(&mut self, sm: Option<SmId>, kernel: KernelIndex, limit: u32) {
         let limit = limit.min(u32::from(NO_SHARE)) as u16;
         if let Some(sm) = sm {
             self.sm_limits[sm.index()].insert(kernel, limit);
@@ -84,7 +84,7 @@ impl Shares {
     }
 
     /// Divides the SMs among the kernels that have unassigned CTAs at `now`.
-    pub(super) fn remap(&mut self, capacity: &Capacity, streams: &Streams, now: Cycle) {
+    pub(super) fn remap(&mut self, capacity: &Capacity, streams: &KernelStreams, now: Cycle) {
         let slots = streams.slots();
         let active: Vec<(usize, KernelIndex)> = slots
             .iter()
@@ -106,20 +106,20 @@ impl Shares {
 
 /// Divides an SM among the `active` kernels, which come with their slots. Kernels with a limit are served first.
 fn divide(maxima: &mut [u16], capacity: &Capacity, active: &[(usize, KernelIndex)], limits: impl Fn(KernelIndex) -> Option<u16>) {
-    let mut used: Resources = [0; 5];
+    let mut used: ResourceAmounts = [0; 5];
     for &(slot, kernel) in active {
         maxima[slot] = limits(kernel).unwrap_or(0);
         for (used, needs) in used.iter_mut().zip(&capacity.needs[kernel.index()]) {
             *used += needs * u32::from(maxima[slot]);
         }
     }
-    let mut open: Vec<(usize, &Resources)> = active
+    let mut open: Vec<(usize, &ResourceAmounts)> = active
         .iter()
         .filter(|(_, kernel)| limits(*kernel).is_none())
         .map(|(slot, kernel)| (*slot, &capacity.needs[kernel.index()]))
         .collect();
     // The share of its dominant resource that a kernel with `ctas` CTAs occupies, in parts per million.
-    let share = |needs: &Resources, ctas: u16| {
+    let share = |needs: &ResourceAmounts, ctas: u16| {
         let part = |(needs, whole): (&u32, &u32)| u64::from(*needs) * u64::from(ctas) * 1_000_000 / u64::from(*whole).max(1);
         needs.iter().zip(&capacity.sm_resources).map(part).max().unwrap_or(0)
     };

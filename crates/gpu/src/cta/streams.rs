@@ -44,7 +44,7 @@ pub(super) struct KernelSlot {
 impl KernelSlot {
     /// Returns the number of unassigned CTAs.
     #[inline]
-    pub(super) fn unassigned(&self) -> u32 {
+    pub(super) fn unassigned_ctas(&self) -> u32 {
         self.ctas - self.next + self.returned
     }
 
@@ -56,7 +56,7 @@ impl KernelSlot {
     /// Returns true if a CTA of the kernel may be bound at `now`.
     #[inline]
     pub(super) fn has_work(&self, now: Cycle) -> bool {
-        self.ready_at <= now && self.unassigned() > 0
+        self.ready_at <= now && self.unassigned_ctas() > 0
     }
 }
 
@@ -72,7 +72,7 @@ pub(super) struct AppState {
     again: Range<u32>,
     priority: i32,
     /// Kernels of the present execution that have not ended.
-    left: usize,
+    unfinished_kernels: usize,
     /// Completed executions.
     pub(super) ended: u32,
     /// The cycle in which the first execution ended.
@@ -100,7 +100,7 @@ fn wait_key(app: &AppState, kernel: KernelIndex) -> WaitKey {
 #[derive(Clone, Debug, Default, warpshard_state::State)]
 struct MultiGpu {
     /// True for each kernel that runs on this GPU, by kernel.
-    own: Box<[bool]>,
+    is_own_kernel: Box<[bool]>,
     /// Other GPUs that wait for the end of a kernel of this GPU, by kernel.
     listeners: Box<[Vec<GpuId>]>,
     /// True for each kernel that is a copy, by kernel.
@@ -119,7 +119,7 @@ impl MultiGpu {
             if on(kernel) == gpu { others.into_iter().collect() } else { Vec::new() }
         };
         Self {
-            own: all().map(|kernel| on(kernel) == gpu).collect(),
+            is_own_kernel: all().map(|kernel| on(kernel) == gpu).collect(),
             listeners: all().map(listeners).collect(),
             is_copy: workload.kernels.iter().map(|kernel| kernel.info.copy.is_some()).collect(),
             copies: VecDeque::new(),
@@ -129,7 +129,7 @@ impl MultiGpu {
 
 /// State of all streams: the order of kernels.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Streams {
+pub(super) struct KernelStreams {
     /// Kernels by slot; the list grows only when needed, so the last slot is occupied.
     slots: Vec<Option<KernelSlot>>,
     /// CTAs that SMs returned, by kernel.
@@ -171,7 +171,7 @@ pub(super) enum EndOutcome {
     Application(AppId),
 }
 
-impl Streams {
+impl KernelStreams {
     /// # Panics
     /// If the commands do not launch kernels in ascending order, or a kernel has no CTAs: the front end refuses such workloads.
     pub(super) fn new(workload: &Workload, max_kernels: u32, gpu: Option<GpuId>) -> Self {
@@ -214,13 +214,20 @@ impl Streams {
                 last = Some(kernel);
                 left += usize::from(is_own(info));
             }
-            apps.push(AppState { kernels: app.kernels, again: app.again, priority: app.priority, left, ended: 0, first_end: None });
+            apps.push(AppState {
+                kernels: app.kernels,
+                again: app.again,
+                priority: app.priority,
+                unfinished_kernels: left,
+                ended: 0,
+                first_end: None,
+            });
         }
         let mut streams = Self {
             slots: Vec::new(),
             returned: BTreeMap::new(),
             max_kernels: max_kernels as usize,
-            apps_left: apps.iter().filter(|app: &&AppState| app.left > 0).count(),
+            apps_left: apps.iter().filter(|app: &&AppState| app.unfinished_kernels > 0).count(),
             apps: apps.into(),
             system: gpu.map(|gpu| Box::new(MultiGpu::new(workload, gpu, &successors))),
             successors: successors.into(),
@@ -253,7 +260,7 @@ impl Streams {
     /// Makes a kernel without remaining predecessors eligible for a slot.
     fn becomes_eligible(&mut self, app: usize, kernel: KernelIndex) {
         match &mut self.system {
-            Some(system) if !system.own[kernel.index()] => {}
+            Some(system) if !system.is_own_kernel[kernel.index()] => {}
             Some(system) if system.is_copy[kernel.index()] => system.copies.push_back(kernel),
             _ => {
                 let wait_key = wait_key(&self.apps[app], kernel);
@@ -305,14 +312,14 @@ impl Streams {
     }
 
     /// Returns the launch on which each kernel depends programmatically, by kernel; empty if no kernel depends on one.
-    pub(super) fn programmatic(&self) -> &[Option<KernelIndex>] {
+    pub(super) fn programmatic_predecessors(&self) -> &[Option<KernelIndex>] {
         &self.programmatic
     }
 
     /// Returns true if unassigned CTAs of the launch on which the kernel depends are bound first.
     #[inline]
     fn is_blocked(&self, slot: &KernelSlot) -> bool {
-        slot.depends_on.is_some_and(|before| self.occupied().any(|other| other.kernel == before && other.unassigned() > 0))
+        slot.depends_on.is_some_and(|before| self.occupied_slots().any(|other| other.kernel == before && other.unassigned_ctas() > 0))
     }
 
     /// Returns the applications, by [`AppId`].
@@ -425,7 +432,7 @@ impl Streams {
     /// Returns true if an application has ended and is not restarted.
     #[inline]
     pub(super) fn is_over(&self, app: AppId) -> bool {
-        self.apps.get(app.index()).is_none_or(|app| app.left == 0)
+        self.apps.get(app.index()).is_none_or(|app| app.unfinished_kernels == 0)
     }
 
     /// Returns the kernels that have a slot, by slot.
@@ -440,7 +447,7 @@ impl Streams {
     }
 
     /// Returns all kernels that have a slot.
-    pub(super) fn occupied(&self) -> impl Iterator<Item = &KernelSlot> {
+    pub(super) fn occupied_slots(&self) -> impl Iterator<Item = &KernelSlot> {
         self.slots.iter().flatten()
     }
 
@@ -456,7 +463,7 @@ impl Streams {
     #[inline]
     pub(super) fn take_cta(&mut self, index: usize) -> CtaIndex {
         let slot = self.slots[index].as_mut().expect("only a kernel in a slot is served");
-        debug_assert!(slot.unassigned() > 0, "{} has no CTA left to bind", slot.kernel);
+        debug_assert!(slot.unassigned_ctas() > 0, "{} has no CTA left to bind", slot.kernel);
         self.last_served = index;
         if slot.returned > 0
             && let Some(cta) = self.returned.get_mut(&slot.kernel).and_then(BTreeSet::pop_first)
@@ -468,7 +475,7 @@ impl Streams {
         CtaIndex(slot.next - 1)
     }
 
-    /// Returns the kernel in a slot, and the CTA that [`Streams::take_cta`] would return.
+    /// Returns the kernel in a slot, and the CTA that [`KernelStreams::take_cta`] would return.
     pub(super) fn next_cta(&self, index: usize) -> Option<(KernelIndex, CtaIndex)> {
         let slot = self.slot(index)?;
         let returned = self.returned.get(&slot.kernel).filter(|_| slot.returned > 0).and_then(BTreeSet::first);
@@ -479,7 +486,7 @@ impl Streams {
     #[inline]
     pub(super) fn end_round(&mut self) {
         for slot in self.slots.iter_mut().flatten() {
-            slot.round = slot.unassigned();
+            slot.round = slot.unassigned_ctas();
         }
     }
 
@@ -500,8 +507,8 @@ impl Streams {
     fn end_of(&mut self, kernel: KernelIndex, app: AppId, now: Cycle) -> EndOutcome {
         self.release_successors(kernel, app);
         let state = &mut self.apps[app.index()];
-        state.left -= 1;
-        if state.left > 0 {
+        state.unfinished_kernels -= 1;
+        if state.unfinished_kernels > 0 {
             return EndOutcome::Kernel;
         }
         state.ended += 1;
@@ -510,7 +517,7 @@ impl Streams {
             self.apps_left -= 1;
         }
         if self.apps_left > 0 && !state.again.is_empty() {
-            state.left = state.again.len();
+            state.unfinished_kernels = state.again.len();
             let again = state.again.clone();
             self.begin(app.index(), again);
         }
@@ -524,12 +531,12 @@ impl Streams {
     }
 
     /// Returns the kernels that wait only for their arrival, with their arrival cycles.
-    pub(super) fn arriving(&self) -> impl Iterator<Item = (Cycle, KernelIndex)> {
+    pub(super) fn arriving_kernels(&self) -> impl Iterator<Item = (Cycle, KernelIndex)> {
         self.arriving.iter().map(|(arrival, (.., kernel))| (*arrival, *kernel))
     }
 
     /// Returns the kernels that wait only for a slot.
-    pub(super) fn eligible(&self) -> impl Iterator<Item = KernelIndex> {
+    pub(super) fn eligible_kernels(&self) -> impl Iterator<Item = KernelIndex> {
         self.eligible.iter().map(|(.., kernel)| *kernel)
     }
 }

@@ -6,7 +6,7 @@ use warpshard_base::{Addr, SECTOR_BYTES, SectorMask};
 
 /// An access to one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub(super) struct Access {
+pub(super) struct CoalescedAccess {
     /// Address of the sector, or of the segment if the access covers several sectors.
     pub(super) addr: Addr,
     /// Bytes of the sector, if the access covers one sector; all ones otherwise.
@@ -18,7 +18,7 @@ pub(super) struct Access {
 
 /// Coalesces `base + i * stride` for `lanes` lanes if they are contiguous; returns true if they are.
 #[inline]
-pub(super) fn run(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, out: &mut Vec<Access>) -> bool {
+pub(super) fn run(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, out: &mut Vec<CoalescedAccess>) -> bool {
     if stride != width as i32 || segment != SECTOR_BYTES || !width.is_power_of_two() || base & u64::from(width - 1) != 0 {
         return false;
     }
@@ -28,7 +28,7 @@ pub(super) fn run(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, 
         let addr = Addr(at).sector();
         let stop = end.min(addr.0 + SECTOR_BYTES);
         let bytes = byte_mask(at - addr.0, stop - at);
-        out.push(Access { addr, bytes, sectors: SectorMask::of(addr), lanes: ((stop - at) >> width.trailing_zeros()) as u8 });
+        out.push(CoalescedAccess { addr, bytes, sectors: SectorMask::of(addr), lanes: ((stop - at) >> width.trailing_zeros()) as u8 });
         at = stop;
     }
     true
@@ -36,7 +36,7 @@ pub(super) fn run(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, 
 
 /// Coalesces `base + i * stride` for `lanes` lanes into sectors if the elements ascend without overlap and none crosses the end of a
 /// sector; returns true if it did.
-pub(super) fn ascending(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, out: &mut Vec<Access>) -> bool {
+pub(super) fn ascending(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, out: &mut Vec<CoalescedAccess>) -> bool {
     let aligned = width.is_power_of_two() && width <= SECTOR_BYTES as u32 && (base | stride as u64) & u64::from(width - 1) == 0;
     let step = u64::try_from(stride).unwrap_or(0);
     if segment != SECTOR_BYTES || !aligned || step < u64::from(width) || base.checked_add(step * u64::from(lanes)).is_none() {
@@ -52,13 +52,13 @@ pub(super) fn ascending(base: u64, stride: i32, lanes: u32, width: u32, segment:
             at += step;
             left -= 1;
         }
-        out.push(Access { addr, bytes, sectors: SectorMask::of(addr), lanes: (before - left) as u8 });
+        out.push(CoalescedAccess { addr, bytes, sectors: SectorMask::of(addr), lanes: (before - left) as u8 });
     }
     true
 }
 
 /// Coalesces arbitrary addresses, which may be reordered; `segment` is 32, 64 or 128 bytes.
-pub(super) fn gather(addresses: &mut [u64], width: u32, segment: u64, out: &mut Vec<Access>) {
+pub(super) fn gather(addresses: &mut [u64], width: u32, segment: u64, out: &mut Vec<CoalescedAccess>) {
     // Ascending accesses are appended; searching the position of each one would cost more than this sort.
     if !addresses.is_sorted() {
         addresses.sort_unstable();
@@ -79,12 +79,12 @@ pub(super) fn gather(addresses: &mut [u64], width: u32, segment: u64, out: &mut 
 
 /// Adds bytes within one sector to the access of their segment.
 #[inline]
-fn add(out: &mut Vec<Access>, at: u64, count: u64, segment: u64, lanes: u8) {
+fn add(out: &mut Vec<CoalescedAccess>, at: u64, count: u64, segment: u64, lanes: u8) {
     let bytes = byte_mask(at & (SECTOR_BYTES - 1), count);
     let sectors = SectorMask::of(Addr(at));
     let start = at & !(segment - 1);
     // The access is created at each use: a shared copy in memory would be assembled from its parts, which is slow on the host.
-    let access = || Access { addr: Addr(at).sector(), bytes, sectors, lanes };
+    let access = || CoalescedAccess { addr: Addr(at).sector(), bytes, sectors, lanes };
     match out.last_mut() {
         Some(last) if last.addr.0 & !(segment - 1) == start => merge(last, bytes, sectors, lanes, start),
         Some(last) if last.addr.0 > at => insert(out, &access(), start, segment),
@@ -94,7 +94,7 @@ fn add(out: &mut Vec<Access>, at: u64, count: u64, segment: u64, lanes: u8) {
 
 /// Adds bytes of sectors to the access of their segment, which starts at `start`.
 #[inline]
-fn merge(access: &mut Access, bytes: u32, sectors: SectorMask, lanes: u8, start: u64) {
+fn merge(access: &mut CoalescedAccess, bytes: u32, sectors: SectorMask, lanes: u8, start: u64) {
     access.lanes += lanes;
     if access.sectors == sectors {
         access.bytes |= bytes;
@@ -107,7 +107,7 @@ fn merge(access: &mut Access, bytes: u32, sectors: SectorMask, lanes: u8, start:
 
 /// Inserts an access to a segment before the last one: a lane crossed into the last segment before a later lane stayed in this segment.
 #[cold]
-fn insert(out: &mut Vec<Access>, access: &Access, start: u64, segment: u64) {
+fn insert(out: &mut Vec<CoalescedAccess>, access: &CoalescedAccess, start: u64, segment: u64) {
     let place = out.iter().rposition(|access| access.addr.0 & !(segment - 1) <= start);
     match place {
         Some(place) if out[place].addr.0 & !(segment - 1) == start => {
@@ -118,7 +118,7 @@ fn insert(out: &mut Vec<Access>, access: &Access, start: u64, segment: u64) {
 }
 
 /// Coalesces atomics: lanes that change the same bytes go into different accesses of their sector, one after another.
-pub(super) fn atomic(addresses: &[u64], width: u32, out: &mut Vec<Access>) {
+pub(super) fn atomic(addresses: &[u64], width: u32, out: &mut Vec<CoalescedAccess>) {
     for &address in addresses {
         let addr = Addr(address).sector();
         let bytes = byte_mask(address - addr.0, u64::from(width));
@@ -127,7 +127,7 @@ pub(super) fn atomic(addresses: &[u64], width: u32, out: &mut Vec<Access>) {
                 access.bytes |= bytes;
                 access.lanes += 1;
             }
-            None => out.push(Access { addr, bytes, sectors: SectorMask::of(addr), lanes: 1 }),
+            None => out.push(CoalescedAccess { addr, bytes, sectors: SectorMask::of(addr), lanes: 1 }),
         }
     }
     out.sort_by_key(|access| access.addr.0);

@@ -123,13 +123,13 @@ counters! {
 /// Statistics of an SM for one kernel launch: its counters, and issued instructions by class. Both are stored together, since every issue
 /// updates both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, warpshard_state::State)]
-pub struct KernelStats {
+pub struct SmKernelStats {
     counters: KernelCounters,
     /// Issued instructions by class.
     pub classes: ClassCounts,
 }
 
-impl Deref for KernelStats {
+impl Deref for SmKernelStats {
     type Target = KernelCounters;
 
     #[inline]
@@ -138,14 +138,14 @@ impl Deref for KernelStats {
     }
 }
 
-impl DerefMut for KernelStats {
+impl DerefMut for SmKernelStats {
     #[inline]
     fn deref_mut(&mut self) -> &mut KernelCounters {
         &mut self.counters
     }
 }
 
-impl Tally for KernelStats {
+impl Tally for SmKernelStats {
     fn counts(&mut self, see: &mut dyn FnMut(&mut u64)) {
         self.counters.counts(see);
         self.classes.counts(see);
@@ -156,7 +156,7 @@ impl Tally for KernelStats {
 #[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct SmStats {
     /// Statistics by launch, indexed by `KernelIndex`.
-    pub kernels: PerKernel<KernelStats>,
+    pub kernels: PerKernel<SmKernelStats>,
     /// Counters for the whole SM.
     pub sm: SmCounters,
     /// Scheduler cycles by reason: first the cycles of schedulers without warps, then the cycles of the kernels in the order of

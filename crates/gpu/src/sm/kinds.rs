@@ -29,10 +29,10 @@ pub(super) enum UnitKind {
 }
 
 /// Number of kinds.
-pub(super) const KINDS: usize = 9;
+pub(super) const UNIT_KIND_COUNT: usize = 9;
 
 /// All kinds in numerical order.
-pub(super) const ALL_KINDS: [UnitKind; KINDS] = [
+pub(super) const ALL_UNIT_KINDS: [UnitKind; UNIT_KIND_COUNT] = [
     UnitKind::Sp,
     UnitKind::Dp,
     UnitKind::Int,
@@ -87,7 +87,7 @@ pub(super) fn routes(spec: &Spec) -> [ClassRoute; OpClass::COUNT] {
 }
 
 /// Returns the number of slots in the registers before the units of each kind.
-pub(super) fn slots_per_kind(spec: &Spec) -> [usize; KINDS] {
+pub(super) fn slots_per_kind(spec: &Spec) -> [usize; UNIT_KIND_COUNT] {
     let units = &spec.units;
     let shared = [units.sp, units.dp, units.int, units.sfu, units.branch, units.texture, units.tensor, units.uniform, 1];
     let schedulers = spec.schedulers as usize;

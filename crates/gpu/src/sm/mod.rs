@@ -53,7 +53,7 @@ use warpshard_workload::Workload;
 use warpshard_workload::phases::Phases;
 
 pub use ccws::CcwsCounters;
-pub use counters::{ClassCounters, ClassCounts, KernelCounters, KernelStats, SmCounters, SmStats, StallCounters};
+pub use counters::{ClassCounters, ClassCounts, KernelCounters, SmCounters, SmKernelStats, SmStats, StallCounters};
 pub use counters::{add_classes, visit_classes, visit_stalls};
 pub use decision::SmDecision;
 pub use net::SmPorts;
@@ -69,21 +69,21 @@ use fetch::FetchStage;
 use issue::IssueStage;
 use lsu::Lsu;
 use observers::Observers;
-use operands::Operands;
-use peers::Peers;
+use operands::OperandCollectors;
+use peers::PeerPort;
 use phases::PhaseView;
-use power::Power;
+use power::SmPower;
 use preempt::{PreemptStage, SmParts};
-use squash::InFlight;
+use squash::OutstandingParts;
 use starts::CtaStage;
-use units::Units;
-use writeback::Wheel;
+use units::ExecutionUnits;
+use writeback::CompletionWheel;
 
 /// Maximum number of schedulers of an SM.
 const MAX_SCHEDULERS: usize = 8;
 
 /// Minimum number of instructions in a span with which an SM counts as lively.
-const LIVELY_INSTRUCTIONS: u32 = 8;
+const MIN_LIVELY_INSTRUCTIONS: u32 = 8;
 
 /// A streaming multiprocessor: its stages in the order of the pipeline, and their shared state.
 #[derive(Debug, warpshard_state::State)]
@@ -94,12 +94,12 @@ pub struct Sm {
     issue: IssueStage,
     /// The core with control words, which replaces the collectors and units, if the machine has such cores.
     control: Option<Box<ControlCore>>,
-    operands: Operands,
-    units: Units,
-    completions: Wheel,
+    operands: OperandCollectors,
+    units: ExecutionUnits,
+    completions: CompletionWheel,
     lsu: Lsu,
     preempt: PreemptStage,
-    power: Power,
+    power: SmPower,
     observers: Observers,
     ports: SmPorts,
     #[state(fixed)]
@@ -123,21 +123,21 @@ impl Sm {
         );
         assert!((1..=MAX_BUFFER as u32).contains(&spec.fetch.buffer), "{id}: an instruction buffer of {}", spec.fetch.buffer);
         let mut core = Core::new(id, spec, workload.kernels.len());
-        core.peers = ports.peers.map(|(to, _)| Box::new(Peers::new(id, to, core.spec.max_ctas)));
+        core.peers = ports.peers.map(|(to, _)| Box::new(PeerPort::new(id, to, core.spec.max_ctas)));
         let longest = core.routes.iter().map(|route| u64::from(route.latency)).max().unwrap_or(1);
         let constant = core.spec.fetch.ccache.map_or(0, |cache| cache.miss_latency);
-        let ahead = if core.spec.style == CoreStyle::ControlWords { ControlCore::longest(&core.spec) } else { 0 };
+        let ahead = if core.spec.style == CoreStyle::ControlWords { ControlCore::max_completion_delay(&core.spec) } else { 0 };
         Self {
             starts: CtaStage::new(&core.spec, &machine.gpu.dispatch, &workload),
             fetch: FetchStage::new(core.spec.fetch.icache.as_ref(), ports.to_grid),
             issue: IssueStage::new(&core.spec, id, &machine.own),
             control: ControlCore::new(&core.spec),
-            operands: Operands::new(&core.spec),
-            units: Units::new(&core.spec),
-            completions: Wheel::new((longest + 2).max(constant).max(ahead + constant) as usize),
+            operands: OperandCollectors::new(&core.spec),
+            units: ExecutionUnits::new(&core.spec),
+            completions: CompletionWheel::new((longest + 2).max(constant).max(ahead + constant) as usize),
             lsu: Lsu::new(machine, ports, id.0),
             preempt: PreemptStage::new(machine),
-            power: Power::new(),
+            power: SmPower::new(),
             observers: Observers::new(machine, workload.kernels.len()),
             ports,
             workload,
@@ -172,7 +172,7 @@ impl Sm {
             self.units.written_back(now);
         }
         self.units.tick(now, &mut self.operands, &mut self.completions);
-        if self.lsu.due() <= now {
+        if self.lsu.next_step() <= now {
             self.load_store(out);
         }
     }
@@ -185,7 +185,7 @@ impl Sm {
         let waits_ended = if self.control.is_some() {
             self.control_stages(out)
         } else {
-            self.lsu.offer(&self.operands, self.core.now);
+            self.lsu.schedule_entry(&self.operands, self.core.now);
             self.issue.tick(&mut self.core, &mut self.operands, &mut self.observers)
         };
         if waits_ended && self.core.spec.l1.flush_at_kernel {
@@ -219,8 +219,8 @@ impl Sm {
         // The core starts arithmetic in this cycle; the cycles before are counted by the state of the wheel.
         self.lsu.watch_arithmetic(&self.completions);
         self.lsu.count_loads(self.core.now, &mut self.core);
-        control.offer(&mut self.core, &mut self.operands, &mut self.completions);
-        self.lsu.offer(&self.operands, self.core.now);
+        control.tick_address_units(&mut self.core, &mut self.operands, &mut self.completions);
+        self.lsu.schedule_entry(&self.operands, self.core.now);
         let grid = (&mut self.starts, self.ports.to_grid, out);
         control.tick(&mut self.issue, &mut self.core, &mut self.operands, &mut self.completions, &mut self.observers, grid)
     }
@@ -234,7 +234,7 @@ impl Sm {
     /// Runs the preemption stage: CTAs leave before their end, and warps of restored CTAs continue.
     fn preempt_ctas(&mut self, out: &mut Outbox) {
         let Self { preempt, core, starts, fetch, control, operands, completions, lsu, observers, workload, ports, .. } = self;
-        let under_way = InFlight { core, fetch, control: control.as_deref_mut(), operands, completions, lsu };
+        let under_way = OutstandingParts { core, fetch, control: control.as_deref_mut(), operands, completions, lsu };
         if preempt.tick(SmParts { under_way, starts, observers, workload }, (ports.to_grid, out)) {
             self.issue.limit_warps(&mut self.core, &mut self.observers);
         }
@@ -245,7 +245,7 @@ impl Sm {
     #[inline(never)]
     fn start_cta(&mut self, out: &mut Outbox) {
         if self.core.ctas.take_emptied() {
-            self.power.drained(&mut self.core, &self.starts);
+            self.power.handle_drained(&mut self.core, &self.starts);
         }
         let Some(started) = self.starts.tick(&mut self.core, &mut self.observers, &self.workload, self.ports.to_grid, out) else { return };
         if started.is_new {
@@ -259,11 +259,11 @@ impl Sm {
             self.preempt.restore(started.restored, &mut self.core, &mut self.lsu, &self.workload);
         }
         if let Some(control) = &mut self.control {
-            control.started(&mut self.core, &mut self.observers);
+            control.fetch_first_instructions(&mut self.core, &mut self.observers);
         }
         self.issue.limit_warps(&mut self.core, &mut self.observers);
         if self.core.ctas.take_emptied() {
-            self.power.drained(&mut self.core, &self.starts);
+            self.power.handle_drained(&mut self.core, &self.starts);
         }
     }
 
@@ -279,10 +279,10 @@ impl Sm {
                 return false;
             }
             self.lsu.receive(&mut self.core, out);
-            if self.lsu.due() <= next && (self.load_store(out) || self.is_woken()) {
+            if self.lsu.next_step() <= next && (self.load_store(out) || self.is_woken()) {
                 return true;
             }
-            self.operands.pass();
+            self.operands.advance_register_file();
             self.core.now = next.next();
         }
         false
@@ -320,7 +320,7 @@ impl Sm {
     /// Returns the first cycle in which the load/store unit or the network ports have work, if nothing else does.
     #[inline]
     fn memory_event(&self) -> Cycle {
-        let (now, load_store) = (self.core.now, self.lsu.due());
+        let (now, load_store) = (self.core.now, self.lsu.next_step());
         if load_store <= now { now } else { load_store.min(self.lsu.net.next_event(now)) }
     }
 
@@ -344,7 +344,7 @@ impl Sm {
     /// Returns the number of resident CTAs.
     #[cfg(test)]
     pub(super) fn resident_ctas(&self) -> u32 {
-        self.core.ctas.resident()
+        self.core.ctas.resident_count()
     }
 }
 
@@ -369,7 +369,7 @@ impl Unit for Sm {
                 let contexts = if launch.resumes { self.preempt.take_contexts() } else { Vec::new() };
                 self.starts.bind(at, launch, program, contexts);
             }
-            Payload::Context(context) if link == self.ports.from_grid => self.preempt.context(context),
+            Payload::Context(context) if link == self.ports.from_grid => self.preempt.add_context(context),
             Payload::DependencyMet(kernel) if link == self.ports.from_grid => {
                 // Only warps of cores with control words wait for a dependency.
                 if let Some(control) = &mut self.control {
@@ -384,7 +384,7 @@ impl Unit for Sm {
     // Without `skip`, every stage examines its whole state in every cycle, with or without a reason.
     fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
         self.lsu.prefetch_pipes();
-        let issued = self.issue.issued();
+        let issued = self.issue.issued_count();
         while self.core.now < until {
             if !skip {
                 self.wake();
@@ -398,7 +398,7 @@ impl Unit for Sm {
             self.earlier_stages(out);
             self.core.now = self.core.now.next();
         }
-        self.lively = self.issue.issued().wrapping_sub(issued) >= LIVELY_INSTRUCTIONS;
+        self.lively = self.issue.issued_count().wrapping_sub(issued) >= MIN_LIVELY_INSTRUCTIONS;
     }
 
     #[inline]
@@ -448,7 +448,7 @@ impl Unit for Sm {
             SmDecision::WarpLimit(limit) => self.issue.set_warp_limit(limit, &mut self.core, &mut self.observers),
             SmDecision::Bypass { kernel, ctas } => self.starts.set_bypass(kernel, ctas),
             SmDecision::Power(state) => {
-                let paused = self.power.set(at, state, &mut self.core, &mut self.starts);
+                let paused = self.power.apply_decision(at, state, &mut self.core, &mut self.starts);
                 self.issue.set_paused(paused, &mut self.core, &mut self.observers);
             }
             SmDecision::Preempt(how) | SmDecision::PreemptCta(.., how) => {

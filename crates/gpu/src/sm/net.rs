@@ -29,7 +29,7 @@ pub struct SmPorts {
 
 /// The part of a reply that the SM uses.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-pub(super) struct Reply {
+pub(super) struct MemoryReply {
     pub(super) addr: Addr,
     pub(super) token: u32,
     pub(super) sectors: SectorMask,
@@ -37,14 +37,14 @@ pub(super) struct Reply {
 
 /// The request and reply ports of an SM.
 #[derive(Debug, warpshard_state::State)]
-pub(super) struct Net {
+pub(super) struct SmNet {
     ports: SmPorts,
     /// Credits for requests to the request subnet.
     request_credits: CreditSender,
     /// Credits for slots of the network output that replies have left.
     reply_credits: CreditReceiver,
     /// The replies of the response queue, then of the ejection queue, then those at the network output.
-    replies: Ring<(Cycle, Reply)>,
+    replies: Ring<(Cycle, MemoryReply)>,
     /// Replies that have left the network.
     arrived: u32,
     /// Replies in the response queue.
@@ -58,10 +58,10 @@ pub(super) struct Net {
     /// The cycle in which the first reply arrives at the network output.
     next_reply: Cycle,
     /// The first cycle in which a reply or credits advance; a past cycle means the present.
-    due: Cycle,
+    next_due: Cycle,
 }
 
-impl Net {
+impl SmNet {
     pub(super) fn new(machine: &Machine, ports: SmPorts, queue: u16) -> Self {
         Self {
             request_credits: CreditSender::new(machine.noc.input_queue),
@@ -74,7 +74,7 @@ impl Net {
             ejection_queue: machine.gpu.sm.lsu.ejection_queue.max(1),
             width: machine.gpu.sm.lsu.replies.max(1),
             next_reply: Cycle::NEVER,
-            due: Cycle::NEVER,
+            next_due: Cycle::NEVER,
         }
     }
 
@@ -86,15 +86,15 @@ impl Net {
     #[inline]
     pub(super) fn credit(&mut self, at: Cycle, count: u16) {
         self.request_credits.deliver(at, count);
-        self.due = self.due.min(at);
+        self.next_due = self.next_due.min(at);
     }
 
     #[inline]
     pub(super) fn reply(&mut self, at: Cycle, packet: &MemPacket) {
         let (addr, token, sectors) = (packet.addr, packet.token, packet.sectors());
-        self.replies.append((at, Reply { addr, token, sectors }));
+        self.replies.append((at, MemoryReply { addr, token, sectors }));
         self.next_reply = self.next_reply.min(at);
-        self.due = self.due.min(at);
+        self.next_due = self.next_due.min(at);
     }
 
     /// Prefetches the data that the next cycles need first.
@@ -119,7 +119,7 @@ impl Net {
 
     /// Returns the reply that the load/store unit accepts next.
     #[inline]
-    pub(super) fn response(&self) -> Option<&Reply> {
+    pub(super) fn next_response(&self) -> Option<&MemoryReply> {
         if self.responses == 0 { None } else { self.replies.front().map(|(_, reply)| reply) }
     }
 
@@ -141,14 +141,14 @@ impl Net {
 
     /// Returns the number of replies in the ejection queue.
     #[inline]
-    fn ejected(&self) -> u32 {
+    fn ejected_replies(&self) -> u32 {
         self.arrived - self.responses
     }
 
     /// Moves a reply into the response queue; returns true if one moved.
     #[inline]
-    fn respond(&mut self) -> bool {
-        let moves = (self.ejected() > 0) & (self.responses < self.response_queue);
+    fn move_to_response_queue(&mut self) -> bool {
+        let moves = (self.ejected_replies() > 0) & (self.responses < self.response_queue);
         self.responses += u32::from(moves);
         moves
     }
@@ -156,7 +156,7 @@ impl Net {
     /// Moves a reply at the network output into the ejection queue; returns its token.
     #[inline]
     fn eject(&mut self, now: Cycle, out: &mut Outbox) -> Option<u32> {
-        if (self.next_reply > now) | (self.ejected() >= self.ejection_queue) {
+        if (self.next_reply > now) | (self.ejected_replies() >= self.ejection_queue) {
             return None;
         }
         let token = self.replies.get(self.arrived as usize)?.1.token;
@@ -169,13 +169,13 @@ impl Net {
     /// Ejected replies may advance in every cycle, since the load/store unit accepts the replies in front of them.
     #[inline]
     fn find_due(&self) -> Cycle {
-        if self.ejected() > 0 { Cycle(0) } else { self.next_reply.min(self.request_credits.next()) }
+        if self.ejected_replies() > 0 { Cycle(0) } else { self.next_reply.min(self.request_credits.next()) }
     }
 
     /// Returns the first cycle at or after `now` in which a reply or credits advance.
     #[inline]
     pub(super) fn next_event(&self, now: Cycle) -> Cycle {
-        self.due.max(now)
+        self.next_due.max(now)
     }
 
     /// Returns a description of waiting replies and credits for the deadlock report.
@@ -184,7 +184,7 @@ impl Net {
         format!(
             "{} credits for requests, {at_output} replies at the network's output, {} in the ejection queue, {} for the load/store unit",
             self.request_credits.available(),
-            self.ejected(),
+            self.ejected_replies(),
             self.responses
         )
     }
@@ -192,7 +192,7 @@ impl Net {
     /// Returns true if credits or replies advance in cycle `now`.
     #[inline]
     pub(super) fn is_due(&self, now: Cycle) -> bool {
-        self.due <= now
+        self.next_due <= now
     }
 
     /// Adds the credits that arrived, and moves replies into the response queue and into the ejection queue, one each or up to the width of
@@ -202,10 +202,10 @@ impl Net {
     #[inline(always)]
     pub(super) fn receive(&mut self, now: Cycle, out: &mut Outbox) -> (bool, Option<u32>, u64) {
         let credited = self.request_credits.next() <= now && self.take_credits(now);
-        let moves = self.respond() | credited;
+        let moves = self.move_to_response_queue() | credited;
         let ejected = self.eject(now, out);
         let more = if self.width > 1 { self.move_more(now, out) } else { (false, 0) };
-        self.due = self.find_due();
+        self.next_due = self.find_due();
         (moves | more.0, ejected, more.1)
     }
 
@@ -215,7 +215,7 @@ impl Net {
     fn move_more(&mut self, now: Cycle, out: &mut Outbox) -> (bool, u64) {
         let (mut moved, mut ejected) = (false, 0);
         for _ in 1..self.width {
-            moved |= self.respond();
+            moved |= self.move_to_response_queue();
             ejected += u64::from(self.eject(now, out).is_some());
         }
         (moved, ejected)

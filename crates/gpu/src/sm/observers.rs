@@ -7,12 +7,12 @@ use warpshard_base::{Addr, Cycle, KernelIndex};
 use warpshard_config::machine::{CoreStyle, Machine};
 use warpshard_mem::cache::Probe;
 use warpshard_stats::CounterVisitor;
-use warpshard_stats::activity::{Log, WarpChange, WarpReason};
+use warpshard_stats::activity::{EventLog, WarpChange, WarpReason};
 
 use super::ccws::{Ccws, LineAccess};
 use super::core::Core;
 use super::l1::L1;
-use super::operands::Operands;
+use super::operands::OperandCollectors;
 use super::phases::PhaseView;
 use super::warp_reasons::WarpReasons;
 use super::warp_states::WarpStates;
@@ -51,7 +51,7 @@ impl Observers {
     }
 
     /// Records the states of all warps from now on; `words` is true for a core with control words, which has `kernels` launches.
-    pub(super) fn record_warps(&mut self, words: bool, kernels: usize, log: Log<WarpChange>) {
+    pub(super) fn record_warps(&mut self, words: bool, kernels: usize, log: EventLog<WarpChange>) {
         if words {
             self.reasons.get_or_insert_with(|| Box::new(WarpReasons::new(kernels, false))).record(log);
         } else {
@@ -60,7 +60,7 @@ impl Observers {
     }
 
     /// Removes and returns the recorded changes of warp states, up to the last counted cycle.
-    pub(super) fn take_warps(&mut self) -> Log<WarpChange> {
+    pub(super) fn take_warps(&mut self) -> EventLog<WarpChange> {
         let reasons = self.reasons.as_mut().and_then(|reasons| reasons.take_log());
         reasons.or_else(|| self.warp_states.as_mut()?.take_log()).unwrap_or_default()
     }
@@ -90,7 +90,7 @@ impl Observers {
 
     /// Records that a warp issued its front instruction. Cores with control words record the states of their warps at issue instead.
     #[inline(always)]
-    pub(super) fn issued(&mut self, warp: usize, now: Cycle) {
+    pub(super) fn record_issue(&mut self, warp: usize, now: Cycle) {
         if self.of_issues {
             self.notify_issue(warp, now);
         }
@@ -100,7 +100,7 @@ impl Observers {
     #[inline(never)]
     fn notify_issue(&mut self, warp: usize, now: Cycle) {
         if let Some(ccws) = &mut self.ccws {
-            ccws.issued(warp, now);
+            ccws.record_issue(warp, now);
         }
     }
 
@@ -120,7 +120,7 @@ impl Observers {
         if let Some(ccws) = &mut self.ccws {
             let inst = core.code_of(warp)[core.warps.front(warp).index as usize];
             ccws.front_changed(warp, &inst, core.now);
-            ccws.allow(&mut core.warps);
+            ccws.restrict_issue(&mut core.warps);
         }
     }
 
@@ -205,7 +205,7 @@ impl Observers {
 
     /// Records the state at the end of the present cycle.
     #[inline]
-    pub(super) fn cycle_ended(&mut self, core: &Core, operands: &Operands) {
+    pub(super) fn cycle_ended(&mut self, core: &Core, operands: &OperandCollectors) {
         if let Some(states) = &mut self.warp_states {
             states.update(core, operands);
         }

@@ -21,7 +21,7 @@ const NO_CTA: ClusterCta = ClusterCta { cluster: NO_CLUSTER, rank: 0, arrived: 0
 
 /// The port to the network between SMs.
 #[derive(Debug, warpshard_state::State)]
-pub(super) struct Peers {
+pub(super) struct PeerPort {
     sm: SmId,
     link: LinkId,
     members: Box<[ClusterCta]>,
@@ -29,7 +29,7 @@ pub(super) struct Peers {
     outgoing: Vec<PeerPacket>,
 }
 
-impl Peers {
+impl PeerPort {
     pub(super) fn new(sm: SmId, link: LinkId, slots: u32) -> Self {
         Self { sm, link, members: vec![NO_CTA; slots as usize].into(), outgoing: Vec::new() }
     }
@@ -49,7 +49,7 @@ impl Peers {
     }
 
     /// Records that a CTA ended.
-    pub(super) fn ended(&mut self, launch: &CtaLaunch) {
+    pub(super) fn record_cta_end(&mut self, launch: &CtaLaunch) {
         let same = |member: &ClusterCta| (member.cluster, member.rank) == (launch.cluster, launch.rank);
         if launch.cluster != NO_CLUSTER
             && let Some(slot) = self.members.iter().position(same)
@@ -75,13 +75,13 @@ impl Peers {
     }
 
     /// Returns true if a warp of the CTA in a slot waits at the barrier of its cluster.
-    pub(super) fn waits(&self, slot: u8, warp: usize) -> bool {
+    pub(super) fn is_at_cluster_barrier(&self, slot: u8, warp: usize) -> bool {
         let member = &self.members[usize::from(slot)];
         member.cluster != NO_CLUSTER && member.arrived >> warp & 1 != 0
     }
 
     /// Opens the barrier of a cluster; returns the slot of the CTA that was at the barrier.
-    pub(super) fn opened(&mut self, packet: &PeerPacket) -> Option<u8> {
+    pub(super) fn open_cluster_barrier(&mut self, packet: &PeerPacket) -> Option<u8> {
         let slot = self.slot_of(packet)?;
         let member = &mut self.members[usize::from(slot)];
         (member.arrived, member.reported) = (0, false);

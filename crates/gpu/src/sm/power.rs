@@ -23,7 +23,7 @@ enum State {
 
 /// The power state of an SM, with the cycle of its start.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-pub(super) struct Power {
+pub(super) struct SmPower {
     state: State,
     /// The first cycle of the state that is not counted.
     since: Cycle,
@@ -35,7 +35,7 @@ pub(super) struct Power {
     event_pending: bool,
 }
 
-impl Power {
+impl SmPower {
     pub(super) fn new() -> Self {
         Self { state: State::Active, since: Cycle(0), resident_cycles: 0, woken: None, event_pending: false }
     }
@@ -72,10 +72,10 @@ impl Power {
     }
 
     /// Applies a decision at cycle `at`, the present; returns true if warps may not issue from now on.
-    pub(super) fn set(&mut self, at: Cycle, wanted: PowerState, core: &mut Core, starts: &mut CtaStage) -> bool {
+    pub(super) fn apply_decision(&mut self, at: Cycle, wanted: PowerState, core: &mut Core, starts: &mut CtaStage) -> bool {
         self.count(at, core);
         let was_gated = self.state == State::Gated && self.woken.is_none();
-        let empty = core.ctas.resident() == 0 && starts.is_empty();
+        let empty = core.ctas.resident_count() == 0 && starts.is_empty();
         let state = match wanted {
             PowerState::Active => State::Active,
             PowerState::Paused => State::Paused,
@@ -88,14 +88,14 @@ impl Power {
         if was_gated && state != State::Gated {
             starts.delay_until(at.after(u64::from(core.spec.wake_latency)));
         }
-        starts.hold(paused);
+        starts.set_held(paused);
         paused
     }
 
     /// Handles the end of the last CTA in this cycle: a draining SM is off from the next cycle on, unless another CTA is bound.
-    pub(super) fn drained(&mut self, core: &mut Core, starts: &CtaStage) {
+    pub(super) fn handle_drained(&mut self, core: &mut Core, starts: &CtaStage) {
         let draining = self.state == State::Draining || self.woken.is_some_and(|woken| woken <= core.now);
-        if draining && core.ctas.resident() == 0 && starts.is_empty() {
+        if draining && core.ctas.resident_count() == 0 && starts.is_empty() {
             self.enter(State::Gated, core.now.after(1), core);
         }
     }

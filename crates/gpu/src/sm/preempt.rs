@@ -20,10 +20,10 @@ use warpshard_config::machine::{InFlightPolicy as OfLeaving, Machine, Switch};
 use warpshard_protocol::{CtaLaunch, CtaNotice, DepartedCta, MemOp, Outbox, Payload, Preemption, WarpContext};
 use warpshard_workload::Workload;
 
-use super::core::{Core, Resident, bits};
+use super::core::{Core, ResidentCta, bits};
 use super::lsu::Lsu;
 use super::observers::Observers;
-use super::squash::InFlight;
+use super::squash::OutstandingParts;
 use super::starts::CtaStage;
 
 /// A CTA that has to leave.
@@ -59,7 +59,7 @@ pub(super) struct PreemptStage {
 
 /// The parts of the SM that preemption and restoration of CTAs affect.
 pub(super) struct SmParts<'a> {
-    pub(super) under_way: InFlight<'a>,
+    pub(super) under_way: OutstandingParts<'a>,
     pub(super) starts: &'a mut CtaStage,
     pub(super) observers: &'a mut Observers,
     pub(super) workload: &'a Workload,
@@ -68,9 +68,9 @@ pub(super) struct SmParts<'a> {
 /// State that is used only during preemptions and restorations.
 #[derive(Debug, warpshard_state::State)]
 struct PreemptState {
-    leaving: Vec<LeavingCta>,
+    leaving_ctas: Vec<LeavingCta>,
     /// Warps of CTAs that are being restored, and the end of the restoration; [`Cycle::NEVER`] while it is traffic in flight.
-    restored: Vec<(Cycle, u64)>,
+    restored_warps: Vec<(Cycle, u64)>,
     /// True if contexts are traffic.
     traffic: bool,
     /// True if contexts are transferred one after the other.
@@ -95,8 +95,8 @@ impl PreemptStage {
         let clocks = machine.clocks.dram.0 as f64 / machine.clocks.core.0 as f64;
         let bytes_per_cycle = f64::from(machine.mem.map.partitions) * burst_bytes as f64 * bursts * clocks / f64::from(machine.gpu.sms);
         let rest = PreemptState {
-            leaving: Vec::new(),
-            restored: Vec::new(),
+            leaving_ctas: Vec::new(),
+            restored_warps: Vec::new(),
             traffic: machine.gpu.dispatch.switch == Switch::Traffic,
             serial: machine.gpu.dispatch.switch == Switch::InTurn,
             busy_until: Cycle(0),
@@ -110,7 +110,7 @@ impl PreemptStage {
     }
 
     /// Adds the context of a warp of the CTA that is bound next.
-    pub(super) fn context(&mut self, context: WarpContext) {
+    pub(super) fn add_context(&mut self, context: WarpContext) {
         self.state.contexts.push(context);
     }
 
@@ -126,7 +126,7 @@ impl PreemptStage {
     }
 
     /// Returns the cycles of the transfer of the context of a CTA in one direction at the SM's share of the DRAM bandwidth.
-    fn context_cycles(&self, cta: &Resident) -> u64 {
+    fn context_cycles(&self, cta: &ResidentCta) -> u64 {
         (context_bytes(cta) as f64 * self.state.cycles_per_byte).ceil() as u64
     }
 
@@ -149,21 +149,21 @@ impl PreemptStage {
         }
         let rest = &mut *self.state;
         for (slot, cta) in core.ctas.iter().filter(|(_, cta)| named.is_none_or(|named| named == (cta.launch.kernel, cta.launch.cta))) {
-            if rest.leaving.iter().any(|leaving| leaving.slot == slot) {
+            if rest.leaving_ctas.iter().any(|leaving| leaving.slot == slot) {
                 continue;
             }
             if !rest.traffic {
-                rest.restored.retain(|(_, restored)| *restored != cta.warps);
+                rest.restored_warps.retain(|(_, restored)| *restored != cta.warps);
             }
             let since = (named.is_some() || rest.squash).then_some(at);
-            rest.leaving.push(LeavingCta { slot, warps: cta.warps, how, since, saving: SaveProgress::NotBegun });
+            rest.leaving_ctas.push(LeavingCta { slot, warps: cta.warps, how, since, saving: SaveProgress::NotBegun });
             core.warps.frozen |= cta.warps;
         }
     }
 
     /// Returns true if the CTA in a slot has to leave.
     pub(super) fn is_leaving(&self, slot: u8) -> bool {
-        self.state.leaving.iter().any(|leaving| leaving.slot == slot)
+        self.state.leaving_ctas.iter().any(|leaving| leaving.slot == slot)
     }
 
     /// Begins the restoration of a resumed CTA: its warps wait until their context is restored.
@@ -176,13 +176,13 @@ impl PreemptStage {
         }
         if self.state.traffic && context_bytes(cta) > 0 {
             move_context(MemOp::Read, cta, lsu, workload, core.now);
-            self.state.restored.push((Cycle::NEVER, warps));
+            self.state.restored_warps.push((Cycle::NEVER, warps));
             return;
         }
         let cycles = self.context_cycles(cta);
         core.counters.sm.context_cycles += cycles;
         let end = self.context_end(core.now.next(), cycles);
-        self.state.restored.push((end, warps));
+        self.state.restored_warps.push((end, warps));
         self.due = self.due.min(end);
     }
 
@@ -201,9 +201,9 @@ impl PreemptStage {
             out.send(to_grid, now, Payload::CtaReturned(notice));
         }
         let before = core.warps.frozen;
-        let stays = self.state.leaving.iter().fold(0, |all, leaving| all | leaving.warps);
+        let stays = self.state.leaving_ctas.iter().fold(0, |all, leaving| all | leaving.warps);
         let mut restored = 0;
-        self.state.restored.retain(|(until, warps)| {
+        self.state.restored_warps.retain(|(until, warps)| {
             restored |= if *until <= now { *warps & !stays } else { 0 };
             *until > now
         });
@@ -211,9 +211,9 @@ impl PreemptStage {
         if self.state.squash {
             bits(restored & core.warps.live).for_each(|warp| core.check_release(warp));
         }
-        for mut leaving in std::mem::take(&mut self.state.leaving) {
+        for mut leaving in std::mem::take(&mut self.state.leaving_ctas) {
             match self.progress(&mut leaving, &mut under_way, workload) {
-                LeaveProgress::Stays => self.state.leaving.push(leaving),
+                LeaveProgress::Stays => self.state.leaving_ctas.push(leaving),
                 LeaveProgress::Ended => under_way.core.warps.frozen &= !leaving.warps,
                 LeaveProgress::Leaves => return_cta(leaving.slot, leaving.how, under_way.core, observers, workload, (to_grid, &mut *out)),
             }
@@ -224,8 +224,8 @@ impl PreemptStage {
             SaveProgress::Until(saved) => saved,
         };
         let sent = if self.state.sent_before > now.next() { now.next() } else { Cycle::NEVER };
-        let restored = self.state.restored.iter().map(|(until, _)| *until);
-        self.due = self.state.leaving.iter().map(waits).chain(restored).min().unwrap_or(Cycle::NEVER).min(sent);
+        let restored = self.state.restored_warps.iter().map(|(until, _)| *until);
+        self.due = self.state.leaving_ctas.iter().map(waits).chain(restored).min().unwrap_or(Cycle::NEVER).min(sent);
         if under_way.core.warps.answered {
             under_way.core.report_acknowledged(to_grid, out);
         }
@@ -233,7 +233,7 @@ impl PreemptStage {
     }
 
     /// Advances a CTA that has to leave, and returns its progress.
-    fn progress(&mut self, leaving: &mut LeavingCta, under_way: &mut InFlight<'_>, workload: &Workload) -> LeaveProgress {
+    fn progress(&mut self, leaving: &mut LeavingCta, under_way: &mut OutstandingParts<'_>, workload: &Workload) -> LeaveProgress {
         let core = &*under_way.core;
         let Some((_, cta)) = core.ctas.iter().find(|(slot, _)| *slot == leaving.slot) else { return LeaveProgress::Ended };
         match leaving.saving {
@@ -241,7 +241,7 @@ impl PreemptStage {
             SaveProgress::Until(_) | SaveProgress::Since(_) => return LeaveProgress::Stays,
             SaveProgress::NotBegun => {}
         }
-        if self.state.restored.iter().any(|(_, warps)| *warps == leaving.warps) {
+        if self.state.restored_warps.iter().any(|(_, warps)| *warps == leaving.warps) {
             return LeaveProgress::Stays;
         }
         let drops = leaving.how == Preemption::Drop || leaving.how == Preemption::Flush && !cta.wrote;
@@ -259,7 +259,7 @@ impl PreemptStage {
             under_way.save(leaving.warps);
         }
         leaving.how = Preemption::Switch;
-        let InFlight { core, lsu, .. } = under_way;
+        let OutstandingParts { core, lsu, .. } = under_way;
         let Some((_, cta)) = core.ctas.iter().find(|(slot, _)| *slot == leaving.slot) else { return LeaveProgress::Ended };
         if self.state.traffic && context_bytes(cta) > 0 {
             move_context(MemOp::Write, cta, lsu, workload, core.now);
@@ -280,25 +280,25 @@ impl PreemptStage {
         if moved == 0 {
             return;
         }
-        for leaving in self.state.leaving.iter_mut().filter(|leaving| leaving.warps & moved != 0) {
+        for leaving in self.state.leaving_ctas.iter_mut().filter(|leaving| leaving.warps & moved != 0) {
             if let SaveProgress::Since(begun) = leaving.saving {
                 core.counters.sm.context_cycles += now.0 - begun.0;
                 leaving.saving = SaveProgress::Until(now);
             }
         }
-        for (until, _) in self.state.restored.iter_mut().filter(|(_, warps)| warps & moved != 0) {
+        for (until, _) in self.state.restored_warps.iter_mut().filter(|(_, warps)| warps & moved != 0) {
             *until = now;
         }
     }
 }
 
 /// Returns the bytes of the registers and the shared memory of a CTA.
-fn context_bytes(cta: &Resident) -> u64 {
+fn context_bytes(cta: &ResidentCta) -> u64 {
     4 * u64::from(cta.needs.registers) + u64::from(cta.needs.shared_bytes)
 }
 
 /// Begins to save or restore a context by traffic.
-fn move_context(op: MemOp, cta: &Resident, lsu: &mut Lsu, workload: &Workload, now: Cycle) {
+fn move_context(op: MemOp, cta: &ResidentCta, lsu: &mut Lsu, workload: &Workload, now: Cycle) {
     let info = &workload.kernel(cta.launch.kernel).info;
     lsu.move_context(op, cta.warps, (&cta.launch, info), context_bytes(cta), now);
 }
@@ -329,7 +329,7 @@ fn return_cta(
     let streams = cta.program.warps.iter().enumerate();
     // Warps that exited before have executed all their instructions.
     let executed: Vec<u32> = streams
-        .map(|(i, stream)| if cta.unreleased >> (first + i) & 1 != 0 { core.warps.executed(first + i) } else { stream.len() })
+        .map(|(i, stream)| if cta.unreleased >> (first + i) & 1 != 0 { core.warps.executed_count(first + i) } else { stream.len() })
         .collect();
     let sum = executed.iter().map(|executed| u64::from(*executed)).sum::<u64>();
     let CtaLaunch { kernel, cta: index, .. } = cta.launch;

@@ -3,23 +3,23 @@
 use warpshard_base::KernelIndex;
 use warpshard_protocol::{CtaProgress, SmProgress};
 
-use super::core::{Core, Resident};
+use super::core::{Core, ResidentCta};
 use super::preempt::PreemptStage;
 
 /// Returns the instructions that a resident CTA has executed. Warps that exited have executed all their instructions.
-pub(super) fn executed(core: &Core, cta: &Resident) -> u64 {
+pub(super) fn executed_instructions(core: &Core, cta: &ResidentCta) -> u64 {
     let first = cta.warps.trailing_zeros() as usize;
     let streams = cta.program.warps.iter().enumerate();
     let of_warp = |(i, stream): (usize, &warpshard_workload::WarpStream)| {
-        if cta.unreleased >> (first + i) & 1 != 0 { core.warps.executed(first + i) } else { stream.len() }
+        if cta.unreleased >> (first + i) & 1 != 0 { core.warps.executed_count(first + i) } else { stream.len() }
     };
     streams.map(of_warp).map(u64::from).sum()
 }
 
 /// Returns the progress of the CTAs of an SM.
 pub(super) fn progress(core: &Core, preempt: &PreemptStage) -> SmProgress {
-    let one = |(slot, cta): (u8, &Resident)| {
-        let executed = executed(core, cta);
+    let one = |(slot, cta): (u8, &ResidentCta)| {
+        let executed = executed_instructions(core, cta);
         CtaProgress {
             kernel: cta.launch.kernel,
             cta: cta.launch.cta,

@@ -5,7 +5,7 @@
 //! each CTA, copy, phase and product, and no other work.
 
 use warpshard_base::{Cycle, SmId};
-use warpshard_stats::activity::{CtaSpan, Log, SmActivity};
+use warpshard_stats::activity::{CtaSpan, EventLog, SmActivity};
 
 use super::Sm;
 
@@ -13,11 +13,11 @@ impl Sm {
     /// Records every CTA, and with `warps` the states of all warps and the asynchronous operations, from cycle `from` on; at most `most`
     /// events of each kind.
     pub fn record(&mut self, warps: bool, from: Cycle, most: usize) {
-        self.core.history.log = Some(Box::new(Log::new(from.0, most)));
+        self.core.history.log = Some(Box::new(EventLog::new(from.0, most)));
         if warps {
             let kernels = self.core.counters.kernels.len();
-            self.observers.record_warps(self.control.is_some(), kernels, Log::new(from.0, most));
-            self.core.history.beside = Some(Box::new(Log::new(from.0, most)));
+            self.observers.record_warps(self.control.is_some(), kernels, EventLog::new(from.0, most));
+            self.core.history.async_log = Some(Box::new(EventLog::new(from.0, most)));
         }
     }
 
@@ -35,7 +35,7 @@ impl Sm {
             ctas.push(u64::MAX, span);
         }
         let warps = self.observers.take_warps();
-        let async_events = self.core.history.beside.take().map(|log| *log).unwrap_or_default();
+        let async_events = self.core.history.async_log.take().map(|log| *log).unwrap_or_default();
         SmActivity { sm: self.core.id.0, ctas, warps, async_events }
     }
 }

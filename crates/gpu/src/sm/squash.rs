@@ -2,32 +2,32 @@
 //!
 //! A squashed instruction becomes a bubble: it advances in its pipeline, but writes no register, and makes no further access. Accesses that
 //! have left the load/store unit receive their replies and loads fill the L1, without effect on a warp. A dropped CTA loses all its
-//! outstanding instructions immediately ([`InFlight::drop_all`]).
+//! outstanding instructions immediately ([`OutstandingParts::drop_all`]).
 //!
 //! A switched CTA first completes the instructions that its context must include: instructions in the arithmetic units and in shared
-//! memory, and atomics, which must not be executed twice ([`InFlight::can_be_saved`]). Then its outstanding loads and stores are squashed
-//! and become part of the context: the warp replays them first when it resumes ([`InFlight::save`]). A store that has left the unit is not
+//! memory, and atomics, which must not be executed twice ([`OutstandingParts::can_be_saved`]). Then its outstanding loads and stores are squashed
+//! and become part of the context: the warp replays them first when it resumes ([`OutstandingParts::save`]). A store that has left the unit is not
 //! replayed, and its acknowledgement is not awaited.
 
 use super::control::ControlCore;
-use super::core::{Core, NOBODY, bits, is_in};
+use super::core::{Core, NO_WARP, bits, is_in};
 use super::fetch::FetchStage;
 use super::kinds::UnitKind;
 use super::lsu::Lsu;
-use super::operands::Operands;
-use super::writeback::Wheel;
+use super::operands::OperandCollectors;
+use super::writeback::CompletionWheel;
 
 /// The parts of the SM that may hold outstanding instructions of a warp.
-pub(super) struct InFlight<'a> {
+pub(super) struct OutstandingParts<'a> {
     pub(super) core: &'a mut Core,
     pub(super) fetch: &'a mut FetchStage,
     pub(super) control: Option<&'a mut ControlCore>,
-    pub(super) operands: &'a mut Operands,
-    pub(super) completions: &'a mut Wheel,
+    pub(super) operands: &'a mut OperandCollectors,
+    pub(super) completions: &'a mut CompletionWheel,
     pub(super) lsu: &'a mut Lsu,
 }
 
-impl InFlight<'_> {
+impl OutstandingParts<'_> {
     /// Returns true if `warps` have no outstanding instruction.
     pub(super) fn is_empty(&self, warps: u64) -> bool {
         self.core.is_quiet(warps) && !self.fetch.is_fetching(warps) && self.core.warps.fence_over & warps == 0
@@ -57,9 +57,9 @@ impl InFlight<'_> {
         {
             return false;
         }
-        let in_unit = self.lsu.warp().filter(|warp| is_in(warps, *warp));
+        let in_unit = self.lsu.entry_warp().filter(|warp| is_in(warps, *warp));
         let replayable = |warp: usize| waiting().map(|inst| inst.warp).chain(in_unit).filter(|other| usize::from(*other) == warp).count();
-        bits(warps).all(|warp| usize::from(state.in_pipe[warp]) == state.buffered(warp) + replayable(warp))
+        bits(warps).all(|warp| usize::from(state.in_pipe[warp]) == state.buffered_count(warp) + replayable(warp))
     }
 
     /// Squashes the outstanding loads and stores of `warps`; the warps have to replay them.
@@ -76,7 +76,7 @@ impl InFlight<'_> {
         }
         // A warp without remaining instructions is saved like the other warps of its CTA.
         self.core.warps.releasable &= !warps;
-        let mut replays = [0; NOBODY as usize];
+        let mut replays = [0; NO_WARP as usize];
         for (warp, left) in squashed {
             replays[usize::from(warp)] |= self.core.warps.replay_bit(usize::from(warp), left).unwrap_or(0);
         }

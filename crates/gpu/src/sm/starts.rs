@@ -16,7 +16,7 @@ use warpshard_protocol::{CtaLaunch, CtaNotice, Outbox, Payload, WarpContext};
 use warpshard_workload::{CtaProgram, Workload};
 
 use super::control::code_for_core;
-use super::core::{AddressWindows, Core, Ctas, Resident};
+use super::core::{AddressWindows, Core, ResidentCta, ResidentCtas};
 use super::observers::Observers;
 use crate::occupancy::{CtaNeeds, resident_ctas};
 
@@ -37,7 +37,7 @@ struct BypassLimits(Vec<(KernelIndex, u32)>);
 /// The stage that starts CTAs: the CTAs bound to the SM, in the order of binding.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct CtaStage {
-    bound: VecDeque<BoundCta>,
+    bound_ctas: VecDeque<BoundCta>,
     /// Maximum number of resident CTAs, set by a controller.
     limit: u32,
     /// Numbers of CTAs of kernels that are to bypass the L1, set by a controller; `None` if never set.
@@ -46,7 +46,7 @@ pub(super) struct CtaStage {
     started_warps: u32,
     last_kernel: Option<KernelIndex>,
     /// True while no CTA starts because the SM is paused.
-    held: bool,
+    starts_held: bool,
     /// The first cycle in which a CTA may start: the SM wakes, or starts another CTA before.
     earliest_start: Cycle,
     /// Cycles from one start to the next, and additional cycles per warp.
@@ -58,14 +58,14 @@ pub(super) struct CtaStage {
 
 impl CtaStage {
     pub(super) fn new(spec: &Spec, dispatch: &Dispatch, workload: &Workload) -> Self {
-        let preempting = if spec.allocation == Allocation::Ranges { preempting(workload) } else { Box::default() };
+        let preempting = if spec.allocation == Allocation::Ranges { preempting_apps(workload) } else { Box::default() };
         Self {
-            bound: VecDeque::new(),
+            bound_ctas: VecDeque::new(),
             limit: u32::MAX,
             bypass: None,
             started_warps: 0,
             last_kernel: None,
-            held: false,
+            starts_held: false,
             earliest_start: Cycle(0),
             intervals: [dispatch.cta_interval, dispatch.warp_interval],
             preempting,
@@ -75,12 +75,12 @@ impl CtaStage {
     /// Binds a CTA from cycle `at` on, whose warps resume from `contexts`, or start from their beginning if `contexts` is empty.
     pub(super) fn bind(&mut self, at: Cycle, launch: CtaLaunch, program: Arc<CtaProgram>, contexts: Vec<WarpContext>) {
         debug_assert!(contexts.iter().all(|context| (context.kernel, context.cta) == (launch.kernel, launch.cta)));
-        self.bound.push_back(BoundCta { at, launch, program, contexts });
+        self.bound_ctas.push_back(BoundCta { at, launch, program, contexts });
     }
 
     /// Records that the dependency of a launch is met: the warps of its bound CTAs do not wait at `griddepcontrol.wait`.
     pub(super) fn dependency_met(&mut self, kernel: KernelIndex) {
-        self.bound.iter_mut().filter(|bound| bound.launch.kernel == kernel).for_each(|bound| bound.launch.waits = false);
+        self.bound_ctas.iter_mut().filter(|bound| bound.launch.kernel == kernel).for_each(|bound| bound.launch.waits = false);
     }
 
     /// Removes and returns the first bound CTA that has arrived and was sent before `cycle`, except CTAs that preempt others.
@@ -90,9 +90,9 @@ impl CtaStage {
         now: Cycle,
         workload: &Workload,
     ) -> Option<(CtaLaunch, Arc<CtaProgram>, Vec<WarpContext>)> {
-        let sent = self.bound.iter().take_while(|bound| bound.at < cycle && bound.at <= now);
+        let sent = self.bound_ctas.iter().take_while(|bound| bound.at < cycle && bound.at <= now);
         let at = sent.enumerate().find(|(_, bound)| !self.preempts_others(&bound.launch, workload))?.0;
-        let BoundCta { launch, program, contexts, .. } = self.bound.remove(at)?;
+        let BoundCta { launch, program, contexts, .. } = self.bound_ctas.remove(at)?;
         Some((launch, program, contexts))
     }
 
@@ -102,7 +102,7 @@ impl CtaStage {
     }
 
     /// Limits the number of resident CTAs; at least one.
-    pub(super) fn set_limit(&mut self, limit: u32, ctas: &mut Ctas) {
+    pub(super) fn set_limit(&mut self, limit: u32, ctas: &mut ResidentCtas) {
         self.limit = limit.max(1);
         ctas.blocked = false;
     }
@@ -115,19 +115,19 @@ impl CtaStage {
     }
 
     /// Returns true if a CTA of a kernel that starts now bypasses the L1.
-    fn bypasses(&self, kernel: KernelIndex, ctas: &Ctas) -> bool {
+    fn bypasses_l1(&self, kernel: KernelIndex, ctas: &ResidentCtas) -> bool {
         let wanted = self.bypass.as_ref().and_then(|all| all.0.iter().find(|(known, _)| *known == kernel));
         wanted.is_some_and(|(_, wanted)| ctas.bypassing_of(kernel) < *wanted)
     }
 
     /// Returns true if no CTA is bound.
     pub(super) fn is_empty(&self) -> bool {
-        self.bound.is_empty()
+        self.bound_ctas.is_empty()
     }
 
     /// Holds or releases the starts of CTAs.
-    pub(super) fn hold(&mut self, held: bool) {
-        self.held = held;
+    pub(super) fn set_held(&mut self, held: bool) {
+        self.starts_held = held;
     }
 
     /// Delays the starts of CTAs until `cycle`.
@@ -137,12 +137,12 @@ impl CtaStage {
 
     /// Returns the first cycle at or after `now` at whose end a CTA may start.
     #[inline]
-    pub(super) fn next_event(&self, now: Cycle, ctas: &Ctas) -> Cycle {
-        match self.bound.front() {
-            Some(bound) if !ctas.blocked && !self.held => bound.at.max(self.earliest_start).max(now),
+    pub(super) fn next_event(&self, now: Cycle, ctas: &ResidentCtas) -> Cycle {
+        match self.bound_ctas.front() {
+            Some(bound) if !ctas.blocked && !self.starts_held => bound.at.max(self.earliest_start).max(now),
             // A CTA that arrives later may start first if kernels have shares of the SM, or if some applications preempt others.
-            Some(first) if (first.launch.share != u16::MAX || !self.preempting.is_empty()) && !self.held => {
-                let next = self.bound.iter().map(|bound| bound.at).find(|at| *at >= now);
+            Some(first) if (first.launch.share != u16::MAX || !self.preempting.is_empty()) && !self.starts_held => {
+                let next = self.bound_ctas.iter().map(|bound| bound.at).find(|at| *at >= now);
                 next.map_or(Cycle::NEVER, |at| at.max(self.earliest_start))
             }
             _ => Cycle::NEVER,
@@ -165,7 +165,7 @@ impl CtaStage {
     /// Returns the position in the queue and the kernel of the first bound CTA that has arrived and whose kernel has not reached its share
     /// of the SM.
     fn next_bound(&self, core: &mut Core, workload: &Workload) -> Option<(usize, KernelIndex)> {
-        let arrived = || self.bound.iter().take_while(|bound| bound.at <= core.now).enumerate();
+        let arrived = || self.bound_ctas.iter().take_while(|bound| bound.at <= core.now).enumerate();
         let may = |launch: &CtaLaunch| launch.share == u16::MAX || core.ctas.resident_of(launch.kernel) < u32::from(launch.share);
         let first = || arrived().map(|(at, bound)| (at, bound.launch)).find(|(_, launch)| may(launch));
         let mut preempting = arrived().map(|(at, bound)| (at, bound.launch)).filter(|(_, launch)| self.preempts_others(launch, workload));
@@ -185,8 +185,8 @@ impl CtaStage {
         let (at, kernel) = self.next_bound(core, workload)?;
         let info = &workload.kernel(kernel).info;
         let needs = CtaNeeds::of(&core.spec, info);
-        let aligned = self.preempts_others(&self.bound[at].launch, workload);
-        let free = if core.ctas.resident() < self.limit { core.ctas.find_slot(&core.spec, &needs, aligned) } else { None };
+        let aligned = self.preempts_others(&self.bound_ctas[at].launch, workload);
+        let free = if core.ctas.resident_count() < self.limit { core.ctas.find_slot(&core.spec, &needs, aligned) } else { None };
         let Some((slot, first_warp, place)) = free else {
             core.ctas.blocked = true;
             return None;
@@ -197,12 +197,12 @@ impl CtaStage {
             threads: u64::from(needs.threads),
             ctas_per_sm: u64::from(resident_ctas(&core.spec, info).unwrap_or(1)),
             space: address_space(info.app),
-            past_l1: self.bypasses(kernel, &core.ctas),
+            past_l1: self.bypasses_l1(kernel, &core.ctas),
         };
-        let BoundCta { launch, program, contexts, .. } = self.bound.remove(at)?;
+        let BoundCta { launch, program, contexts, .. } = self.bound_ctas.remove(at)?;
         let [of_cta, of_warp] = self.intervals;
         self.earliest_start = self.earliest_start.max(core.now.after(u64::from(of_cta + of_warp * needs.warps)));
-        let alone = core.ctas.resident() == 0;
+        let alone = core.ctas.resident_count() == 0;
         if alone {
             core.resume_active();
         }
@@ -218,7 +218,7 @@ impl CtaStage {
             self.started_warps += 1;
             let (executed, replays) = contexts.get(i).map_or((0, 0), |context| (context.executed, context.replays));
             if executed > 0 {
-                core.warps.skip(warp, executed, replays);
+                core.warps.resume_at(warp, executed, replays);
             }
             if contexts.get(i).is_some_and(|context| context.at_barrier) {
                 core.warps.at_barrier |= 1 << warp;
@@ -228,7 +228,7 @@ impl CtaStage {
         }
         debug_assert!(program.warps.len() <= needs.warps as usize, "{}: more streams than warps in {}", core.id, launch.cta);
         let left = core.warps.live & mask;
-        let cta = Resident {
+        let cta = ResidentCta {
             launch,
             needs,
             warps: mask,
@@ -261,15 +261,15 @@ impl CtaStage {
 
     /// Adds a description of the bound CTAs to `lines`, for the deadlock report.
     pub(super) fn describe(&self, lines: &mut Vec<String>) {
-        if let Some(bound) = self.bound.front() {
+        if let Some(bound) = self.bound_ctas.front() {
             let CtaLaunch { kernel, cta, .. } = bound.launch;
-            lines.push(format!("{} bound CTAs wait, the first ({kernel}, {cta}) since {}", self.bound.len(), bound.at));
+            lines.push(format!("{} bound CTAs wait, the first ({kernel}, {cta}) since {}", self.bound_ctas.len(), bound.at));
         }
     }
 }
 
 /// Returns, for each application, true if it preempts others because its priority is above the least.
-fn preempting(workload: &Workload) -> Box<[bool]> {
+fn preempting_apps(workload: &Workload) -> Box<[bool]> {
     let apps = workload.applications();
     let least = apps.iter().map(|app| app.priority).min();
     apps.iter().map(|app| Some(app.priority) > least).collect()

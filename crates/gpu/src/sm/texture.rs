@@ -32,7 +32,7 @@ struct Fragment {
 
 /// A line to request.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-struct Request {
+struct TextureRequest {
     line: Addr,
     load: u16,
     /// The slot of the line in the reorder buffer.
@@ -44,7 +44,7 @@ struct Request {
 pub(super) struct TextureCache {
     tags: SimpleTags,
     fragments: Ring<Fragment>,
-    requests: Ring<Request>,
+    requests: Ring<TextureRequest>,
     /// The sectors that have arrived of each outstanding line: `len` slots from `head` on, as a ring.
     lines: Box<[SectorMask]>,
     head: u16,
@@ -94,7 +94,7 @@ impl TextureCache {
         let slot = (usize::from(self.head) + usize::from(self.len)) % self.lines.len();
         self.lines[slot] = SectorMask(0);
         self.len += 1;
-        self.requests.push(Request { line: addr.line(), load, slot: slot as u16 });
+        self.requests.push(TextureRequest { line: addr.line(), load, slot: slot as u16 });
     }
 
     /// Returns true if the first fragment can leave.
@@ -137,19 +137,19 @@ impl TextureCache {
 
     /// Returns the number of requests that wait to be sent.
     #[inline]
-    pub(super) fn queued(&self) -> usize {
+    pub(super) fn queued_requests(&self) -> usize {
         self.requests.len()
     }
 
     /// Removes and returns the oldest request: a line, the load that needs it, and its slot in the reorder buffer.
     pub(super) fn pop_request(&mut self) -> Option<(Addr, u16, u16)> {
-        self.requests.pop().map(|Request { line, load, slot }| (line, load, slot))
+        self.requests.pop().map(|TextureRequest { line, load, slot }| (line, load, slot))
     }
 
     /// Returns the first cycle at or after `now` with work if no line arrives; `can_send` is true if the network accepts a request.
     #[inline]
     pub(super) fn next_event(&self, now: Cycle, can_send: bool) -> Cycle {
-        if self.has_result() || can_send && self.queued() > 0 || self.can_leave() { now } else { Cycle::NEVER }
+        if self.has_result() || can_send && self.queued_requests() > 0 || self.can_leave() { now } else { Cycle::NEVER }
     }
 
     /// Invalidates all lines; outstanding lines still serve the fragments that wait for them.
@@ -159,6 +159,11 @@ impl TextureCache {
 
     /// Returns a description of the waiting accesses for the deadlock report.
     pub(super) fn describe(&self) -> String {
-        format!("texture cache with {} accesses, {} outstanding lines, {} requests to send", self.fragments.len(), self.len, self.queued())
+        format!(
+            "texture cache with {} accesses, {} outstanding lines, {} requests to send",
+            self.fragments.len(),
+            self.len,
+            self.queued_requests()
+        )
     }
 }

@@ -5,7 +5,7 @@
 //! warps.
 
 use warpshard_base::{Cycle, KernelIndex};
-use warpshard_stats::activity::{Log, WarpActivity as State, WarpChange, WarpReason};
+use warpshard_stats::activity::{EventLog, WarpActivity as State, WarpChange, WarpReason};
 use warpshard_stats::{CounterInfo, CounterVisitor, Counters, PerKernel, counters};
 
 use super::core::{MAX_WARPS, bits};
@@ -52,13 +52,13 @@ struct CurrentState {
 
 /// Recorded changes of warp states.
 #[derive(Debug, warpshard_state::State)]
-struct ChangeLog {
-    log: Log<WarpChange>,
+struct ReasonChangeLog {
+    log: EventLog<WarpChange>,
     /// The last logged reason, by warp.
     last: Box<[Option<WarpReason>; MAX_WARPS]>,
 }
 
-impl ChangeLog {
+impl ReasonChangeLog {
     /// Records a state of a warp between two cycles; `None` is an empty slot. The cycle of an issue and the wait after it are one state.
     #[cold]
     fn append(&mut self, warp: usize, reason: Option<WarpReason>, (from, until): (u64, u64)) {
@@ -76,7 +76,7 @@ pub(super) struct WarpReasons {
     /// True if results include the warp state counters.
     counted: bool,
     /// The log of every change, if a recording needs it.
-    log: Option<Box<ChangeLog>>,
+    log: Option<Box<ReasonChangeLog>>,
     resident: u64,
     /// Warps in [`WarpReason::NotSelected`].
     not_selected: u64,
@@ -104,12 +104,12 @@ impl WarpReasons {
     }
 
     /// Records every change from now on, in `log`.
-    pub(super) fn record(&mut self, log: Log<WarpChange>) {
-        self.log = Some(Box::new(ChangeLog { log, last: Box::new([None; MAX_WARPS]) }));
+    pub(super) fn record(&mut self, log: EventLog<WarpChange>) {
+        self.log = Some(Box::new(ReasonChangeLog { log, last: Box::new([None; MAX_WARPS]) }));
     }
 
     /// Removes and returns the recorded changes.
-    pub(super) fn take_log(&mut self) -> Option<Log<WarpChange>> {
+    pub(super) fn take_log(&mut self) -> Option<EventLog<WarpChange>> {
         self.log.take().map(|changes| changes.log)
     }
 

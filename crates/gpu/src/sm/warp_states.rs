@@ -7,12 +7,12 @@
 //! back; this module has separate states for these warps. The states of a cycle add up to the resident warps.
 
 use warpshard_base::Cycle;
-use warpshard_stats::activity::{Log, WarpActivity, WarpChange, WarpState};
+use warpshard_stats::activity::{EventLog, WarpActivity, WarpChange, WarpState};
 use warpshard_stats::counters;
 
 use super::core::{Core, bits};
-use super::kinds::{ALL_KINDS, UnitKind};
-use super::operands::Operands;
+use super::kinds::{ALL_UNIT_KINDS, UnitKind};
+use super::operands::OperandCollectors;
 
 counters! {
     /// Warp cycles by state.
@@ -36,27 +36,27 @@ pub(super) struct WarpStates {
     /// True if results include the warp state counters.
     pub(super) counted: bool,
     /// The log of every change, if a recording needs it.
-    log: Option<Box<ChangeLog>>,
+    log: Option<Box<StateChangeLog>>,
     pub(super) counters: WarpStateCounters,
     /// Warps in each state from `since` on.
-    present: WarpStateCounters,
+    current_counts: WarpStateCounters,
     since: Cycle,
 }
 
 /// Recorded changes of warp states.
 #[derive(Debug, warpshard_state::State)]
-struct ChangeLog {
-    log: Log<WarpChange>,
+struct StateChangeLog {
+    log: EventLog<WarpChange>,
     /// The warps in each state, in the order of [`WarpState::ALL`].
-    present: [u64; WarpState::ALL.len()],
+    current_counts: [u64; WarpState::ALL.len()],
 }
 
-impl ChangeLog {
+impl StateChangeLog {
     /// Records the states of the warps from `now` on.
     fn append(&mut self, now: Cycle, states: [u64; WarpState::ALL.len()]) {
         let live = |states: &[u64]| states.iter().fold(0, |all, mask| all | mask);
-        let gone = live(&self.present) & !live(&states);
-        let entered = states.iter().zip(&self.present).map(|(new, old)| new & !old);
+        let gone = live(&self.current_counts) & !live(&states);
+        let entered = states.iter().zip(&self.current_counts).map(|(new, old)| new & !old);
         let changes = WarpState::ALL.into_iter().map(Some).zip(entered).chain([(None, gone)]);
         for (state, warps) in changes {
             bits(warps)
@@ -64,7 +64,7 @@ impl ChangeLog {
         }
         // States before the first recorded cycle are unknown, so that cycle records all states.
         if now.0 >= self.log.from() {
-            self.present = states;
+            self.current_counts = states;
         }
     }
 }
@@ -76,12 +76,12 @@ impl WarpStates {
     }
 
     /// Records every change from now on, in `log`.
-    pub(super) fn record(&mut self, log: Log<WarpChange>) {
-        self.log = Some(Box::new(ChangeLog { log, present: [0; WarpState::ALL.len()] }));
+    pub(super) fn record(&mut self, log: EventLog<WarpChange>) {
+        self.log = Some(Box::new(StateChangeLog { log, current_counts: [0; WarpState::ALL.len()] }));
     }
 
     /// Removes and returns the recorded changes.
-    pub(super) fn take_log(&mut self) -> Option<Log<WarpChange>> {
+    pub(super) fn take_log(&mut self) -> Option<EventLog<WarpChange>> {
         self.log.take().map(|changes| changes.log)
     }
 
@@ -89,7 +89,7 @@ impl WarpStates {
     pub(super) fn count(&mut self, until: Cycle) {
         let cycles = until.0.saturating_sub(self.since.0);
         self.since = until;
-        let (counted, present) = (&mut self.counters, &self.present);
+        let (counted, present) = (&mut self.counters, &self.current_counts);
         counted.warps_buffer_empty += present.warps_buffer_empty * cycles;
         counted.warps_scoreboard_alu += present.warps_scoreboard_alu * cycles;
         counted.warps_scoreboard_memory += present.warps_scoreboard_memory * cycles;
@@ -103,7 +103,7 @@ impl WarpStates {
     }
 
     /// Updates the states at the end of the present cycle.
-    pub(super) fn update(&mut self, core: &Core, operands: &Operands) {
+    pub(super) fn update(&mut self, core: &Core, operands: &OperandCollectors) {
         self.count(core.now);
         let warps = &core.warps;
         let mut left = warps.live;
@@ -116,13 +116,15 @@ impl WarpStates {
         };
         let mut full = 0;
         for scheduler in 0..core.spec.schedulers as usize {
-            let kinds = operands.full(scheduler);
-            let own =
-                ALL_KINDS.into_iter().filter(|kind| kinds >> *kind as u8 & 1 != 0).fold(0, |all, kind| all | warps.of_kind[kind as usize]);
+            let kinds = operands.full_kinds(scheduler);
+            let own = ALL_UNIT_KINDS
+                .into_iter()
+                .filter(|kind| kinds >> *kind as u8 & 1 != 0)
+                .fold(0, |all, kind| all | warps.of_kind[kind as usize]);
             full |= own & warps.of_scheduler(scheduler, core.spec.schedulers);
         }
         let memory = warps.of_kind[UnitKind::Mem as usize];
-        self.present = WarpStateCounters {
+        self.current_counts = WarpStateCounters {
             warps_completed: take(WarpState::Completed, warps.finished),
             warps_waiting: take(WarpState::Waiting, warps.waiting()),
             warps_buffer_empty: take(WarpState::BufferEmpty, !warps.valid),

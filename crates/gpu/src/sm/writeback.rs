@@ -6,13 +6,13 @@
 use warpshard_base::{Cycle, prefetch};
 use warpshard_workload::NO_REGISTER;
 
-use super::core::{Core, NOBODY, is_in};
-use super::operands::Operands;
+use super::core::{Core, NO_WARP, is_in};
+use super::operands::OperandCollectors;
 
 /// Cycles from the end of the pipeline of a unit to the write of the result.
-pub(super) const AFTER_UNIT: u64 = 2;
+pub(super) const UNIT_TO_WRITEBACK_CYCLES: u64 = 2;
 
-const NONE: u16 = u16::MAX;
+const NO_NODE: u16 = u16::MAX;
 
 /// An instruction that leaves a fixed-latency unit.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
@@ -25,30 +25,30 @@ pub(super) struct Completion {
 }
 
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Node {
-    what: Completion,
+struct CompletionNode {
+    completion: Completion,
     next: u16,
 }
 
 /// Completions by cycle: a ring of lists, longer than the longest latency.
 #[derive(Debug, warpshard_state::State)]
-pub(super) struct Wheel {
+pub(super) struct CompletionWheel {
     heads: Box<[u16]>,
     occupied: Box<[u64]>,
-    nodes: Vec<Node>,
+    nodes: Vec<CompletionNode>,
     free: u16,
     waiting: u32,
 }
 
-impl Wheel {
+impl CompletionWheel {
     /// Creates a wheel for events at most `longest` cycles ahead.
     pub(super) fn new(longest: usize) -> Self {
         let slots = (longest + 1).next_power_of_two().max(64);
         Self {
-            heads: vec![NONE; slots].into(),
+            heads: vec![NO_NODE; slots].into(),
             occupied: vec![0; slots / 64].into(),
             nodes: Vec::with_capacity(64),
-            free: NONE,
+            free: NO_NODE,
             waiting: 0,
         }
     }
@@ -69,14 +69,14 @@ impl Wheel {
     #[inline]
     pub(super) fn add(&mut self, now: Cycle, ahead: u64, what: Completion) {
         debug_assert!(ahead > 0 && (ahead as usize) < self.heads.len(), "{ahead} cycles ahead do not fit the wheel");
-        if self.free == NONE {
+        if self.free == NO_NODE {
             self.grow();
         }
         let slot = (now.0 + ahead) as usize & (self.heads.len() - 1);
         let at = self.free;
         let node = &mut self.nodes[usize::from(at)];
         self.free = node.next;
-        *node = Node { what, next: std::mem::replace(&mut self.heads[slot], at) };
+        *node = CompletionNode { completion: what, next: std::mem::replace(&mut self.heads[slot], at) };
         self.occupied[slot >> 6] |= 1 << (slot & 63);
         self.waiting += 1;
     }
@@ -85,13 +85,13 @@ impl Wheel {
     #[cold]
     fn grow(&mut self) {
         self.free = self.nodes.len() as u16;
-        self.nodes.push(Node { what: Completion { warp: 0, bank: 0, dst: NO_REGISTER }, next: NONE });
+        self.nodes.push(CompletionNode { completion: Completion { warp: 0, bank: 0, dst: NO_REGISTER }, next: NO_NODE });
     }
 
     /// Squashes the instructions of `warps`: they complete without writing a register.
     pub(super) fn squash(&mut self, warps: u64) {
-        for node in self.nodes.iter_mut().filter(|node| is_in(warps, node.what.warp)) {
-            (node.what.warp, node.what.dst) = (NOBODY, NO_REGISTER);
+        for node in self.nodes.iter_mut().filter(|node| is_in(warps, node.completion.warp)) {
+            (node.completion.warp, node.completion.dst) = (NO_WARP, NO_REGISTER);
         }
     }
 
@@ -101,12 +101,12 @@ impl Wheel {
         self.waiting == 0
     }
 
-    /// Removes the list of completions of this cycle, whose entries [`Wheel::remove`] returns; `None` if there are none.
+    /// Removes the list of completions of this cycle, whose entries [`CompletionWheel::remove`] returns; `None` if there are none.
     #[inline]
     fn take_cycle(&mut self, now: Cycle) -> Option<u16> {
         let slot = now.0 as usize & (self.heads.len() - 1);
-        let first = std::mem::replace(&mut self.heads[slot], NONE);
-        if first == NONE {
+        let first = std::mem::replace(&mut self.heads[slot], NO_NODE);
+        if first == NO_NODE {
             return None;
         }
         self.occupied[slot >> 6] &= !(1 << (slot & 63));
@@ -120,7 +120,7 @@ impl Wheel {
         let next = std::mem::replace(&mut node.next, self.free);
         self.free = at;
         self.waiting -= 1;
-        (node.what, if next == NONE { None } else { Some(next) })
+        (node.completion, if next == NO_NODE { None } else { Some(next) })
     }
 
     /// Returns the first cycle at or after `now` with a completion.
@@ -148,7 +148,7 @@ impl Wheel {
 
     /// Ends the instructions whose results are written in the present cycle; returns true if there are any.
     #[inline]
-    pub(super) fn tick(&mut self, core: &mut Core, operands: &mut Operands) -> bool {
+    pub(super) fn tick(&mut self, core: &mut Core, operands: &mut OperandCollectors) -> bool {
         let mut left = self.take_cycle(core.now);
         let any = left.is_some();
         while let Some(at) = left {

@@ -63,11 +63,11 @@ impl<'a> Row<'a> {
 
     /// Returns the cell of a column as a number.
     pub fn number<T: FromStr>(self, column: &str) -> Result<T, TaskError> {
-        self.text(column).trim().parse().map_err(|_| self.wrong(column, "a number")).map_err(TaskError::from)
+        self.text(column).trim().parse().map_err(|_| self.cell_error(column, "a number")).map_err(TaskError::from)
     }
 
     /// Returns a message about a cell with unexpected contents.
-    pub fn wrong(self, column: &str, expected: &str) -> String {
+    pub fn cell_error(self, column: &str, expected: &str) -> String {
         let line = self.cells.position().map_or(0, csv::Position::line);
         format!("{}: line {line}: `{column}` is `{}`, expected {expected}", self.table.name, self.text(column))
     }

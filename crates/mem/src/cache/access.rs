@@ -6,7 +6,7 @@ use super::AccessKind;
 
 /// A request for one sector or, to a line cache, for sectors of one line.
 #[derive(Clone, Copy, Debug)]
-pub struct Access {
+pub struct CacheAccess {
     /// The address of the sector or of the line.
     pub addr: Addr,
     /// The set of the address, from `DataCache::set_index`.
@@ -23,12 +23,12 @@ pub struct Access {
     /// The requester's token, which is returned with the data or passed on with the request to the next level; all ones for no token.
     pub token: u32,
     /// The origin of the request.
-    pub owner: Owner,
+    pub owner: AccessOrigin,
 }
 
 /// The origin of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
-pub struct Owner {
+pub struct AccessOrigin {
     /// The port of the requester.
     pub port: PortId,
     /// The kernel of the request.
@@ -50,7 +50,7 @@ pub enum FailReason {
 
 /// The outcome of a request as it is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum AccessStatus {
     /// The sector was present.
     Hit,
     /// The sector was being fetched.
@@ -78,9 +78,9 @@ pub enum ReplySource {
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct AccessOutcome {
     /// The outcome as it is counted.
-    pub status: Status,
+    pub status: AccessStatus,
     /// The source of the reply.
     pub reply: ReplySource,
 }

@@ -4,12 +4,12 @@ use warpshard_base::{Addr, Cycle, KernelSectors, Ring, SECTOR_BYTES, SectorBytes
 use warpshard_config::machine::{Allocate, Cache, WriteMiss};
 use warpshard_seam::{self as seam, CacheSite, Identity, Level, UserPolicies};
 
-use super::access::{Access, FailReason, Outcome, Owner, ReplySource, Status, Waiter};
-use super::down::{Down, DownKind};
+use super::access::{AccessOrigin, AccessOutcome, AccessStatus, CacheAccess, FailReason, ReplySource, Waiter};
+use super::down::{DownstreamKind, DownstreamRequest};
 use super::index::{hash, set_index};
 use super::replacement::request_policy;
-use super::write::Rules;
-use super::{AccessKind, Evicted, Lookup, Mshr, PrefetchStatus, Probe, TagArray};
+use super::write::WriteRules;
+use super::{AccessKind, EvictedLine, Lookup, Mshr, PrefetchStatus, Probe, TagArray};
 
 /// Slots of the miss queue that a fetch requires: one for the fetch, and one for a write-back.
 const FETCH_QUEUE_SLOTS: usize = 2;
@@ -19,21 +19,21 @@ const FETCH_QUEUE_SLOTS: usize = 2;
 pub struct DataCache {
     #[state(fixed)]
     pub(super) spec: Cache,
-    pub(super) rules: Rules,
+    pub(super) rules: WriteRules,
     /// The address bits that distinguish units of fetches: sectors, or lines of a line cache.
     fetch_mask: u64,
     pub(super) tags: TagArray,
     pub(super) mshr: Mshr,
     /// Requests to the next level.
-    pub(super) miss_queue: Ring<Down>,
+    pub(super) miss_queue: Ring<DownstreamRequest>,
     pub(super) data_port_free: Cycle,
     fill_port_free: Cycle,
     /// Cycles for which a fill occupies the fill port.
     fill_cycles: u32,
     /// Filled sectors whose time on the data port is not charged yet.
-    filled: u32,
+    uncharged_fills: u32,
     /// The sector of the last partial write.
-    pub(super) merged: Addr,
+    pub(super) last_partial_write: Addr,
     /// Number of modified lines above which a write cleans another line.
     pub(super) dirty_limit: u32,
     /// Cycles for which 1, 2 or more sectors occupy the data port.
@@ -51,7 +51,7 @@ impl DataCache {
     /// If the policies are incompatible (writes that allocate require lines that are reserved at the miss), or the miss queue is too short
     /// for a fetch and the write-back that it may cause.
     pub fn new(spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
-        Self::at(Level::Cpu, spec, max_ways, write_ratio, &UserPolicies::default())
+        Self::with_policies(Level::Cpu, spec, max_ways, write_ratio, &UserPolicies::default())
     }
 
     /// Returns an empty cache for a level of the machine, with user-defined policies.
@@ -59,10 +59,10 @@ impl DataCache {
     /// # Panics
     /// As [`DataCache::new`]. Also if the machine selects `own` and the calling program provided no policy; the assembly of a machine
     /// rejects this case.
-    pub fn at(level: Level, spec: &Cache, max_ways: u32, write_ratio: u32, own: &UserPolicies) -> Self {
+    pub fn with_policies(level: Level, spec: &Cache, max_ways: u32, write_ratio: u32, own: &UserPolicies) -> Self {
         let policy = request_policy(spec.replacement, &CacheSite::new(level, spec.sets, max_ways, spec.line_bytes), own);
         let on_fill = policy.is_some() && spec.allocate == Allocate::OnFill;
-        let rules = Rules::of(spec);
+        let rules = WriteRules::of_cache(spec);
         assert!(!rules.allocates() || spec.allocate == Allocate::OnMiss, "a cache that allocates on fill cannot allocate for writes");
         let most = rules.most_sent();
         assert!(
@@ -77,14 +77,14 @@ impl DataCache {
             fetch_mask: !(fetched - 1),
             notifies_policy: policy.is_some(),
             fetch_requests: vec![seam::Access::default(); if on_fill { spec.mshrs as usize } else { 0 }].into(),
-            tags: TagArray::of(spec, max_ways, write_ratio, policy),
+            tags: TagArray::with_request_policy(spec, max_ways, write_ratio, policy),
             mshr: Mshr::new(spec.mshrs, spec.mshr_merge),
             miss_queue: Ring::new(spec.miss_queue as usize),
             data_port_free: Cycle(0),
             fill_port_free: Cycle(0),
             fill_cycles: port_cycles(spec, if spec.sectored { 1 } else { spec.whole_line().count() }) as u32,
-            filled: 0,
-            merged: Addr(u64::MAX),
+            uncharged_fills: 0,
+            last_partial_write: Addr(u64::MAX),
             dirty_limit: dirty_limit(spec),
             port_cycles: std::array::from_fn(|more| port_cycles(spec, 1 + more as u32) as u16),
         }
@@ -117,16 +117,16 @@ impl DataCache {
 
     /// Notifies a replacement policy that examines requests; other policies ignore requests.
     #[inline]
-    pub fn notify_policy(&mut self, access: &Access, now: Cycle) {
+    pub fn notify_policy(&mut self, access: &CacheAccess, now: Cycle) {
         if self.notifies_policy {
-            self.tags.note(&policy_access(access, now));
+            self.tags.record_request(&policy_access(access, now));
         }
     }
 
     /// Notifies a replacement policy that examines requests of sectors that are inserted without a request.
     fn notify_insertion(&mut self, addr: Addr, set: u32, now: Cycle) {
         if self.notifies_policy {
-            self.tags.note(&seam::Access { addr, set, write: false, identity: Identity::default(), now });
+            self.tags.record_request(&seam::Access { addr, set, write: false, identity: Identity::default(), now });
         }
     }
 
@@ -138,8 +138,8 @@ impl DataCache {
 
     /// Inserts the sectors of an access as if they had been fetched, and writes back the victim. Changes nothing if the set has no
     /// evictable line or the miss queue has no free slot.
-    pub fn insert(&mut self, access: &Access, now: Cycle) {
-        let Access { addr, set, sectors, .. } = *access;
+    pub fn insert(&mut self, access: &CacheAccess, now: Cycle) {
+        let CacheAccess { addr, set, sectors, .. } = *access;
         if self.spec.allocate == Allocate::OnFill {
             self.tags.fill_allocating(addr, set, sectors, now.0);
             return;
@@ -240,8 +240,8 @@ impl DataCache {
 
     /// Returns true if a read of sectors in `set` would hit.
     #[inline]
-    pub fn has(&self, addr: Addr, set: u32, sectors: SectorMask) -> bool {
-        self.tags.has(addr, set, sectors)
+    pub fn has_sectors(&self, addr: Addr, set: u32, sectors: SectorMask) -> bool {
+        self.tags.has_sectors(addr, set, sectors)
     }
 
     /// Returns the first cycle in which the fill port accepts data.
@@ -260,27 +260,27 @@ impl DataCache {
 
     /// Returns the oldest request to the next level.
     #[inline]
-    pub fn oldest_down(&self) -> Option<&Down> {
+    pub fn oldest_down(&self) -> Option<&DownstreamRequest> {
         self.miss_queue.front()
     }
 
     /// Removes and returns the oldest request to the next level.
     #[inline]
-    pub fn pop_down(&mut self) -> Option<Down> {
+    pub fn pop_down(&mut self) -> Option<DownstreamRequest> {
         self.miss_queue.pop()
     }
 
     /// Returns the number of requests that wait for the next level.
     #[inline]
-    pub fn queued(&self) -> usize {
+    pub fn queued_requests(&self) -> usize {
         self.miss_queue.len()
     }
 
     /// Stores `owner` instead of the byte mask in all requests to the next level after the first `count`, and calls `see` for each of these
     /// requests.
     #[inline]
-    pub(crate) fn set_owner_since(&mut self, count: usize, owner: Owner, mut see: impl FnMut(&Down)) {
-        for place in count..self.queued() {
+    pub(crate) fn set_owner_since(&mut self, count: usize, owner: AccessOrigin, mut see: impl FnMut(&DownstreamRequest)) {
+        for place in count..self.queued_requests() {
             if let Some(down) = self.miss_queue.get_mut(place) {
                 down.set_owner(owner);
                 see(down);
@@ -309,14 +309,14 @@ impl DataCache {
     /// Looks up a request without any change of state.
     // This function is called for every access.
     #[inline(always)]
-    pub fn probe(&self, access: &Access) -> Probe {
+    pub fn probe(&self, access: &CacheAccess) -> Probe {
         self.tags.probe(access.addr, access.set, access.sectors, access.kind == AccessKind::Write)
     }
 
     /// Performs a request in cycle `now`. A request that fails changes nothing and must be retried.
     // This function is called from two places, for every access.
     #[inline(always)]
-    pub fn access(&mut self, access: &Access, now: Cycle) -> Outcome {
+    pub fn access(&mut self, access: &CacheAccess, now: Cycle) -> AccessOutcome {
         self.notify_policy(access, now);
         if access.kind == AccessKind::Write {
             // The write path gets a copy, so that the compiler can keep the access of a read in registers.
@@ -332,25 +332,25 @@ impl DataCache {
                     self.tags.write(probe.line, access.sectors, access.bytes);
                     self.hold_data_port(self.spec.atomic_cycles * access.bytes.count_ones().div_ceil(16), now);
                 }
-                return Outcome { status: Status::Hit, reply: ReplySource::Cache };
+                return AccessOutcome { status: AccessStatus::Hit, reply: ReplySource::Cache };
             }
-            Lookup::NoLine => return Outcome { status: Status::Fail(FailReason::NoLine), reply: ReplySource::None },
-            Lookup::HitReserved => Status::HitReserved,
-            Lookup::SectorMiss => Status::SectorMiss,
-            Lookup::Miss => Status::Miss,
+            Lookup::NoLine => return AccessOutcome { status: AccessStatus::Fail(FailReason::NoLine), reply: ReplySource::None },
+            Lookup::HitReserved => AccessStatus::HitReserved,
+            Lookup::SectorMiss => AccessStatus::SectorMiss,
+            Lookup::Miss => AccessStatus::Miss,
         };
         match self.fetch(probe, access, now) {
             Ok(evicted) => {
                 self.use_data_port(evicted, now);
-                Outcome { status, reply: ReplySource::Fill }
+                AccessOutcome { status, reply: ReplySource::Fill }
             }
-            Err(reason) => Outcome { status: Status::Fail(reason), reply: ReplySource::None },
+            Err(reason) => AccessOutcome { status: AccessStatus::Fail(reason), reply: ReplySource::None },
         }
     }
 
     /// Fetches sectors without a request, unless they are present or being fetched. A prefetch leaves enough slots of the miss queue free
     /// for the fetch of a request.
-    pub fn prefetch(&mut self, access: &Access, now: Cycle) -> PrefetchStatus {
+    pub fn prefetch(&mut self, access: &CacheAccess, now: Cycle) -> PrefetchStatus {
         self.notify_policy(access, now);
         let probe = self.probe(access);
         let missing = match probe.lookup {
@@ -386,7 +386,8 @@ impl DataCache {
             (false, true) => FailReason::NoMshr,
             (false, false) => return None,
         };
-        let needs = !self.tags.has(addr, set, sectors) && (reason == FailReason::QueueFull || self.mshr.find(self.key(addr)).is_none());
+        let needs =
+            !self.tags.has_sectors(addr, set, sectors) && (reason == FailReason::QueueFull || self.mshr.find(self.key(addr)).is_none());
         needs.then_some(reason)
     }
 
@@ -411,12 +412,12 @@ impl DataCache {
     #[inline(always)]
     pub fn fill_entry(&mut self, at: u16, addr: Addr, set_addr: impl FnOnce() -> u64, sectors: SectorMask, now: Cycle) {
         debug_assert!(self.mshr.key(at) == self.key(addr), "data of {addr} arrived at {now} without an outstanding fetch");
-        let (line, atomic) = self.mshr.reserved(at);
+        let (line, atomic) = self.mshr.reserved_line(at);
         match self.spec.allocate {
             Allocate::OnMiss => self.tags.fill(line, addr, sectors),
             Allocate::OnFill => {
                 if let Some(request) = self.fetch_requests.get(usize::from(at)) {
-                    self.tags.note(&seam::Access { now, ..*request });
+                    self.tags.record_request(&seam::Access { now, ..*request });
                 }
                 // In a line without sectors, the first sector represents the whole line.
                 let sectors = if self.spec.sectored { sectors } else { SectorMask(1) };
@@ -430,9 +431,9 @@ impl DataCache {
         self.fill_port_free = now.after(u64::from(self.fill_cycles));
         if self.spec.fill_cycles > 0 {
             // Consecutive sectors share a use of the data port.
-            self.filled += sectors.count();
-            let cycles = self.filled / self.spec.read_sectors * self.spec.fill_cycles;
-            self.filled %= self.spec.read_sectors;
+            self.uncharged_fills += sectors.count();
+            let cycles = self.uncharged_fills / self.spec.read_sectors * self.spec.fill_cycles;
+            self.uncharged_fills %= self.spec.read_sectors;
             self.data_port_free = self.data_port_free.max(now).after(u64::from(cycles));
         }
     }
@@ -440,12 +441,12 @@ impl DataCache {
     /// Returns the key of an address in the MSHRs: the sector number, or in a line cache the number of the line's first sector.
     #[inline]
     pub(super) fn key(&self, addr: Addr) -> u64 {
-        self.fetched(addr).0 / SECTOR_BYTES
+        self.fetch_unit_addr(addr).0 / SECTOR_BYTES
     }
 
     /// Returns the address of the unit of a fetch: the sector that contains `addr`, or the line in a line cache.
     #[inline]
-    fn fetched(&self, addr: Addr) -> Addr {
+    fn fetch_unit_addr(&self, addr: Addr) -> Addr {
         Addr(addr.0 & self.fetch_mask)
     }
 
@@ -477,19 +478,19 @@ impl DataCache {
 
     /// Writes back the modified sectors of a victim, unless the cache writes through. Returns their number.
     #[inline]
-    pub(super) fn send_evicted(&mut self, evicted: Option<Evicted>, access: &Access) -> u32 {
+    pub(super) fn send_evicted(&mut self, evicted: Option<EvictedLine>, access: &CacheAccess) -> u32 {
         match evicted {
             Some(evicted) if self.rules.writes_back() => self.write_back(&evicted, access),
             _ => 0,
         }
     }
 
-    fn write_back(&mut self, evicted: &Evicted, access: &Access) -> u32 {
+    fn write_back(&mut self, evicted: &EvictedLine, access: &CacheAccess) -> u32 {
         // If a partly written sector is the only modified sector, its byte mask is sent, too.
         let bytes = if evicted.sectors.count() == 1 { evicted.bytes[evicted.sectors.0.trailing_zeros() as usize] } else { u32::MAX };
-        let Evicted { addr, sectors, .. } = *evicted;
+        let EvictedLine { addr, sectors, .. } = *evicted;
         let part = KernelSectors::new(access.owner.kernel, sectors);
-        self.miss_queue.append(Down { addr, token: access.token, bytes, part, kind: DownKind::WriteBack });
+        self.miss_queue.append(DownstreamRequest { addr, token: access.token, bytes, part, kind: DownstreamKind::WriteBack });
         sectors.count()
     }
 
@@ -507,8 +508,8 @@ impl DataCache {
     /// have a free slot for a write-back, even if none is needed. Returns the number of sectors that were written back.
     // This function is inlined into the read path; writes call it through `fetch_for_write`.
     #[inline(always)]
-    pub(super) fn fetch(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
-        let Access { addr, sectors, token, kind, .. } = *access;
+    pub(super) fn fetch(&mut self, probe: Probe, access: &CacheAccess, now: Cycle) -> Result<u32, FailReason> {
+        let CacheAccess { addr, sectors, token, kind, .. } = *access;
         self.check_slots(FETCH_QUEUE_SLOTS)?;
         let atomic = kind == AccessKind::Atomic;
         let key = self.key(addr);
@@ -526,7 +527,13 @@ impl DataCache {
                 let sectors = if self.spec.sectored { sectors } else { self.spec.whole_line() };
                 let bytes = if kind == AccessKind::Read { access.bytes } else { u32::MAX };
                 let part = KernelSectors::new(access.owner.kernel, sectors);
-                self.miss_queue.append(Down { addr: self.fetched(addr), token, bytes, part, kind: DownKind::Fetch { entry } });
+                self.miss_queue.append(DownstreamRequest {
+                    addr: self.fetch_unit_addr(addr),
+                    token,
+                    bytes,
+                    part,
+                    kind: DownstreamKind::Fetch { entry },
+                });
             }
         }
         Ok(self.send_evicted(evicted, access))
@@ -535,8 +542,8 @@ impl DataCache {
 
 /// Converts a request into the form that replacement policies examine.
 #[cold]
-fn policy_access(access: &Access, now: Cycle) -> seam::Access {
-    let Access { addr, set, bytes, kind, owner: Owner { port, kernel }, .. } = *access;
+fn policy_access(access: &CacheAccess, now: Cycle) -> seam::Access {
+    let CacheAccess { addr, set, bytes, kind, owner: AccessOrigin { port, kernel }, .. } = *access;
     let identity = if kind == AccessKind::Read { Identity::of(kernel, port, bytes) } else { Identity::of_write(kernel, port) };
     seam::Access { addr, set, write: kind != AccessKind::Read, identity, now }
 }

@@ -1,12 +1,12 @@
 //! The contract of directories, which look up lines and store the state of their sectors.
 //!
-//! A directory maps lines to ways and records the empty ways. An [`Order`](super::replacement::Order) selects victims; its state of each
+//! A directory maps lines to ways and records the empty ways. A [`ReplacementOrder`](super::replacement::ReplacementOrder) selects victims; its state of each
 //! set and line is stored here, where a look-up reads anyway.
 
 use super::sectors::Sectors;
 
 /// The line number that means "no line".
-pub(super) const NONE: u16 = u16::MAX;
+pub(super) const NO_LINE: u16 = u16::MAX;
 
 /// The position of a line: its number, its set, and its way in the set.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ pub(super) trait Directory {
     fn empty(&self, set: u32) -> Option<u16>;
 
     /// Inserts a line into an empty or victim way. Returns true if it replaces a victim.
-    fn put(&mut self, at: LineSlot, tag: u64, sectors: Sectors) -> bool;
+    fn place_line(&mut self, at: LineSlot, tag: u64, sectors: Sectors) -> bool;
 
     /// Removes a line, which leaves an empty way.
     fn remove(&mut self, at: LineSlot);

@@ -5,12 +5,12 @@
 use warpshard_base::{Slots, prefetch};
 use warpshard_state::StateError;
 
-use super::directory::{Directory, LineSlot, NONE};
+use super::directory::{Directory, LineSlot, NO_LINE};
 use super::index::hash;
 use super::sectors::Sectors;
 
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Line<L> {
+struct HashedLine<L> {
     /// The line number (address / bytes of a line), if a sector is not invalid.
     tag: u64,
     /// The replacement state of the line.
@@ -23,12 +23,12 @@ struct Line<L> {
 /// A directory that stores lines in hash buckets.
 #[derive(Clone, Debug, warpshard_state::State)]
 #[state(checked)]
-pub(super) struct Hashed<S, L> {
+pub(super) struct HashedDirectory<S, L> {
     max_ways: u32,
     /// 2^32 divided by the number of ways, rounded up. Line numbers have less than 16 bits, so the product gives the set without a
     /// division.
     per_way: u64,
-    lines: Box<[Line<L>]>,
+    lines: Box<[HashedLine<L>]>,
     /// The first line of each bucket.
     buckets: Slots<u16>,
     /// The replacement state of each set.
@@ -38,10 +38,10 @@ pub(super) struct Hashed<S, L> {
     words: usize,
 }
 
-impl<S, L> Hashed<S, L> {
+impl<S, L> HashedDirectory<S, L> {
     /// Rejects saved lines whose look-ups would not terminate.
     fn check(&self) -> Result<(), StateError> {
-        let some = |at: u16| (at != NONE).then_some(usize::from(at));
+        let some = |at: u16| (at != NO_LINE).then_some(usize::from(at));
         let starts = self.buckets.as_slice().iter().copied().filter_map(some);
         warpshard_state::check_lists_end(self.lines.len(), starts, |at| some(self.lines[at].chain))
     }
@@ -71,7 +71,7 @@ impl<S, L> Hashed<S, L> {
     }
 }
 
-impl<S: Copy, L: Copy> Directory for Hashed<S, L> {
+impl<S: Copy, L: Copy> Directory for HashedDirectory<S, L> {
     type Set = S;
     type Line = L;
 
@@ -81,8 +81,8 @@ impl<S: Copy, L: Copy> Directory for Hashed<S, L> {
         Self {
             max_ways,
             per_way: (1u64 << 32).div_ceil(u64::from(max_ways)),
-            lines: vec![Line { tag: 0, order: line, chain: NONE, sectors: Sectors::default() }; count].into(),
-            buckets: Slots::new(count, NONE),
+            lines: vec![HashedLine { tag: 0, order: line, chain: NO_LINE, sectors: Sectors::default() }; count].into(),
+            buckets: Slots::new(count, NO_LINE),
             sets: vec![set; sets as usize].into(),
             empty: vec![0; words * sets as usize].into(),
             words,
@@ -94,7 +94,7 @@ impl<S: Copy, L: Copy> Directory for Hashed<S, L> {
     }
 
     fn clear(&mut self, ways: u32, set: S) {
-        self.buckets.fill(NONE);
+        self.buckets.fill(NO_LINE);
         self.sets.fill(set);
         for line in &mut self.lines {
             line.sectors = Sectors::default();
@@ -109,7 +109,7 @@ impl<S: Copy, L: Copy> Directory for Hashed<S, L> {
     #[inline]
     fn find(&self, tag: u64, _set: u32) -> Option<u16> {
         let mut at = *self.buckets.get(hash(tag));
-        while at != NONE {
+        while at != NO_LINE {
             let line = &self.lines[usize::from(at)];
             if line.tag == tag {
                 return Some(at);
@@ -157,8 +157,8 @@ impl<S: Copy, L: Copy> Directory for Hashed<S, L> {
     }
 
     #[inline(always)]
-    fn put(&mut self, at: LineSlot, tag: u64, sectors: Sectors) -> bool {
-        let replaced = self.lines[usize::from(at.line)].sectors.any();
+    fn place_line(&mut self, at: LineSlot, tag: u64, sectors: Sectors) -> bool {
+        let replaced = self.lines[usize::from(at.line)].sectors.is_any_present();
         if replaced {
             self.unchain(at.line);
         } else {

@@ -32,8 +32,8 @@ pub fn set_index(addr: u64, line_bits: u32, sets: u32, function: SetIndex) -> u3
 #[inline]
 pub(super) fn hash(number: u64) -> u32 {
     // The constants spread strides best among some hundred odd numbers of 31 bits and shifts.
-    const MIX: u64 = 0x49cf_b889;
-    (number ^ (number >> 7).wrapping_mul(MIX) >> 26) as u32
+    const HASH_MULTIPLIER: u64 = 0x49cf_b889;
+    (number ^ (number >> 7).wrapping_mul(HASH_MULTIPLIER) >> 26) as u32
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub struct Probe {
 
 /// An evicted line with modified sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Evicted {
+pub struct EvictedLine {
     /// The address of the line.
     pub addr: Addr,
     /// The modified sectors of the line.

@@ -27,13 +27,13 @@ mod tags;
 mod tests;
 mod write;
 
-pub use access::{Access, FailReason, Outcome, Owner, ReplySource, Status, Waiter};
+pub use access::{AccessOrigin, AccessOutcome, AccessStatus, CacheAccess, FailReason, ReplySource, Waiter};
 pub use data::DataCache;
-pub use down::{Down, DownKind, segment};
+pub use down::{DownstreamKind, DownstreamRequest, segment};
 pub use index::set_index;
-pub use lookup::{Evicted, Lookup, Probe};
+pub use lookup::{EvictedLine, Lookup, Probe};
 pub use mshr::Mshr;
-pub use prefetch::{LoadAt, PrefetchCounters, PrefetchRequest, PrefetchStatus, Prefetcher};
+pub use prefetch::{LoadAccess, PrefetchCounters, PrefetchRequest, PrefetchStatus, Prefetcher};
 pub use tags::TagArray;
 
 /// The operation of an access on its bytes.

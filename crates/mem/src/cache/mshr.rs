@@ -9,11 +9,11 @@ use warpshard_state::StateError;
 
 use super::index::hash;
 
-const NONE: u16 = u16::MAX;
+const NO_ENTRY: u16 = u16::MAX;
 
 /// An outstanding fetch.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Entry {
+struct MshrEntry {
     key: u64,
     /// The token of the oldest waiting request.
     token: u32,
@@ -30,14 +30,14 @@ struct Entry {
     ready: bool,
 }
 
-const _: () = assert!(size_of::<Entry>() == 24);
+const _: () = assert!(size_of::<MshrEntry>() == 24);
 
 /// The largest number of buckets that an entry can store.
 const MAX_BUCKETS: usize = 1 << u16::BITS;
 
 /// A further request of an entry.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Node {
+struct MergedRequest {
     token: u32,
     next: u16,
 }
@@ -46,7 +46,7 @@ struct Node {
 #[derive(Clone, Debug, warpshard_state::State)]
 #[state(checked)]
 pub struct Mshr {
-    entries: Slots<Entry>,
+    entries: Slots<MshrEntry>,
     capacity: u32,
     /// The first free entry. The others follow in `chain`, with the entry that was freed last first.
     free: u16,
@@ -57,7 +57,7 @@ pub struct Mshr {
     waiting: u16,
     max_waiting: u16,
     /// Further requests. The vector grows on demand, because a machine may allow thousands of requests and use dozens.
-    nodes: Vec<Node>,
+    nodes: Vec<MergedRequest>,
     free_node: u16,
     max_merge: u16,
     ready: Ring<u16>,
@@ -69,9 +69,10 @@ impl Mshr {
     /// # Panics
     /// If the table is too large for numbers of 16 bits.
     pub fn new(entries: u32, max_merge: u32) -> Self {
-        assert!(entries >= 1 && entries < u32::from(NONE), "an MSHR table of {entries} entries");
-        let most = |merge: u32| (u64::from(entries) * u64::from(merge)).min(u64::from(NONE) - 1) as u16;
-        let entry = Entry { key: 0, token: 0, last: NONE, waiting: 0, line: 0, bucket: 0, chain: NONE, atomic: false, ready: false };
+        assert!(entries >= 1 && entries < u32::from(NO_ENTRY), "an MSHR table of {entries} entries");
+        let most = |merge: u32| (u64::from(entries) * u64::from(merge)).min(u64::from(NO_ENTRY) - 1) as u16;
+        let entry =
+            MshrEntry { key: 0, token: 0, last: NO_ENTRY, waiting: 0, line: 0, bucket: 0, chain: NO_ENTRY, atomic: false, ready: false };
         let mut table = Slots::new(entries as usize, entry);
         (1..entries).for_each(|next| table.get_mut(next - 1).chain = next as u16);
         Self {
@@ -79,31 +80,31 @@ impl Mshr {
             capacity: entries,
             free: 0,
             used: 0,
-            buckets: Slots::new((2 * entries.next_power_of_two() as usize).min(MAX_BUCKETS), NONE),
+            buckets: Slots::new((2 * entries.next_power_of_two() as usize).min(MAX_BUCKETS), NO_ENTRY),
             waiting: 0,
             max_waiting: most(max_merge),
             nodes: Vec::with_capacity(32),
-            free_node: NONE,
-            max_merge: max_merge.min(u32::from(NONE)) as u16,
+            free_node: NO_ENTRY,
+            max_merge: max_merge.min(u32::from(NO_ENTRY)) as u16,
             ready: Ring::new(entries as usize),
         }
     }
 
     /// Rejects a saved table whose look-ups would not terminate.
     fn check(&self) -> Result<(), StateError> {
-        let some = |at: u16| (at != NONE).then_some(usize::from(at));
+        let some = |at: u16| (at != NO_ENTRY).then_some(usize::from(at));
         let starts = self.buckets.as_slice().iter().copied().chain([self.free]).filter_map(some);
         warpshard_state::check_lists_end(self.capacity as usize, starts, |at| some(self.entries.get(at as u32).chain))
     }
 
     /// Returns the bytes of the arrays, without the array that grows with the waiting requests.
     pub fn hot_bytes(&self) -> usize {
-        self.capacity as usize * size_of::<Entry>() + size_of_val(self.buckets.as_slice()) + self.ready.hot_bytes()
+        self.capacity as usize * size_of::<MshrEntry>() + size_of_val(self.buckets.as_slice()) + self.ready.hot_bytes()
     }
 
     /// Returns the number of outstanding fetches, including fetches whose data arrived and which still have requests without a reply.
     #[inline]
-    pub fn used(&self) -> u32 {
+    pub fn used_entries(&self) -> u32 {
         self.used
     }
 
@@ -117,7 +118,7 @@ impl Mshr {
     #[inline]
     pub(super) fn find_in(&self, bucket: u32, key: u64) -> Option<u16> {
         let mut at = *self.buckets.get(bucket);
-        while at != NONE {
+        while at != NO_ENTRY {
             let entry = self.entries.get(u32::from(at));
             if entry.key == key {
                 return Some(at);
@@ -150,7 +151,7 @@ impl Mshr {
         let chain = std::mem::replace(self.buckets.get_mut(bucket), at);
         let entry = self.entries.get_mut(u32::from(at));
         self.free = entry.chain;
-        *entry = Entry { key, token, last: NONE, waiting: 1, line, bucket: bucket as u16, chain, atomic, ready: false };
+        *entry = MshrEntry { key, token, last: NO_ENTRY, waiting: 1, line, bucket: bucket as u16, chain, atomic, ready: false };
         self.used += 1;
         self.waiting += 1;
         at
@@ -165,7 +166,7 @@ impl Mshr {
     /// Adds a miss to an outstanding fetch that [accepts it](Mshr::can_merge); the data will be written to `line`.
     pub fn merge(&mut self, at: u16, line: u16, token: u32, atomic: bool) {
         self.entries.get_mut(u32::from(at)).line = line;
-        self.wait(at, token, atomic);
+        self.add_waiting_request(at, token, atomic);
     }
 
     /// Returns the key of an entry.
@@ -190,14 +191,14 @@ impl Mshr {
     /// oldest request.
     #[inline]
     pub fn expect(&self, at: u16) -> (u16, u32) {
-        let Entry { bucket, line, token, .. } = *self.entries.get(u32::from(at));
+        let MshrEntry { bucket, line, token, .. } = *self.entries.get(u32::from(at));
         prefetch(self.buckets.get(u32::from(bucket)));
         (line, token)
     }
 
     /// Returns the line that is reserved for the data of an entry, and true if an atomic is among the requests.
     #[inline]
-    pub fn reserved(&self, at: u16) -> (u16, bool) {
+    pub fn reserved_line(&self, at: u16) -> (u16, bool) {
         let entry = self.entries.get(u32::from(at));
         (entry.line, entry.atomic)
     }
@@ -241,16 +242,16 @@ impl Mshr {
         let entry = self.entries.get_mut(u32::from(at));
         let last = usize::from(entry.last);
         let taken = self.nodes[last].next;
-        let Node { token, next } = self.nodes[usize::from(taken)];
+        let MergedRequest { token, next } = self.nodes[usize::from(taken)];
         entry.token = token;
         self.nodes[last].next = next;
         self.nodes[usize::from(taken)].next = std::mem::replace(&mut self.free_node, taken);
     }
 
-    fn wait(&mut self, at: u16, token: u32, atomic: bool) {
-        let node = Node { token, next: NONE };
+    fn add_waiting_request(&mut self, at: u16, token: u32, atomic: bool) {
+        let node = MergedRequest { token, next: NO_ENTRY };
         let mut taken = self.free_node;
-        if taken == NONE {
+        if taken == NO_ENTRY {
             taken = self.nodes.len() as u16;
             self.nodes.push(node);
         } else {
@@ -302,7 +303,7 @@ mod tests {
         MergeFull,
     }
 
-    fn room(mshr: &Mshr, key: u64) -> MissOutcome {
+    fn miss_outcome(mshr: &Mshr, key: u64) -> MissOutcome {
         match mshr.find(key) {
             Some(at) if mshr.can_merge(at) => MissOutcome::Merge(at),
             Some(_) => MissOutcome::MergeFull,
@@ -312,7 +313,7 @@ mod tests {
     }
 
     fn insert(mshr: &mut Mshr, key: u64, token: u32) {
-        assert_eq!(room(mshr, key), MissOutcome::New, "{key} finds no free entry");
+        assert_eq!(miss_outcome(mshr, key), MissOutcome::New, "{key} finds no free entry");
         mshr.insert(hash(key), key, 0, token, false);
     }
 
@@ -320,12 +321,12 @@ mod tests {
     fn limits_hold_for_entries_and_for_merges() {
         let mut mshr = Mshr::new(2, 2);
         insert(&mut mshr, 7, 70);
-        let MissOutcome::Merge(at) = room(&mshr, 7) else { panic!("the second request merges") };
+        let MissOutcome::Merge(at) = miss_outcome(&mshr, 7) else { panic!("the second request merges") };
         mshr.merge(at, 0, 71, true);
-        assert_eq!(room(&mshr, 7), MissOutcome::MergeFull);
+        assert_eq!(miss_outcome(&mshr, 7), MissOutcome::MergeFull);
         insert(&mut mshr, 8, 80);
-        assert_eq!(room(&mshr, 9), MissOutcome::NoEntry);
-        assert_eq!(mshr.reserved(at), (0, true));
+        assert_eq!(miss_outcome(&mshr, 9), MissOutcome::NoEntry);
+        assert_eq!(mshr.reserved_line(at), (0, true));
     }
 
     #[test]
@@ -337,11 +338,11 @@ mod tests {
         mshr.merge(one, 0, 11, false);
         mshr.mark_ready(mshr.find(2).unwrap());
         mshr.mark_ready(one);
-        assert_eq!(room(&mshr, 1), MissOutcome::MergeFull, "an entry with ready replies accepts no request");
+        assert_eq!(miss_outcome(&mshr, 1), MissOutcome::MergeFull, "an entry with ready replies accepts no request");
         let answered: Vec<_> = std::iter::from_fn(|| mshr.next_ready()).collect();
         assert_eq!(answered, [20, 10, 11]);
-        assert_eq!(mshr.used(), 0);
-        assert_eq!(room(&mshr, 1), MissOutcome::New);
+        assert_eq!(mshr.used_entries(), 0);
+        assert_eq!(miss_outcome(&mshr, 1), MissOutcome::New);
     }
 
     proptest! {
@@ -354,7 +355,7 @@ mod tests {
                 let token = token as u32;
                 let known = model.iter().position(|(k, ..)| *k == key);
                 match action {
-                    0 => match (room(&mshr, key), known) {
+                    0 => match (miss_outcome(&mshr, key), known) {
                         (MissOutcome::New, None) => {
                             prop_assert!(model.len() < 4);
                             mshr.insert(hash(key), key, 0, token, false);
@@ -387,7 +388,7 @@ mod tests {
                         prop_assert_eq!(mshr.next_ready(), expected);
                     }
                 }
-                prop_assert_eq!(mshr.used() as usize, model.len());
+                prop_assert_eq!(mshr.used_entries() as usize, model.len());
             }
         }
     }

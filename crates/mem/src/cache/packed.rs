@@ -12,10 +12,10 @@ use super::sectors::Sectors;
 pub(super) const MAX_WAYS: u32 = 24;
 /// Ways per word of a head.
 const WAYS_PER_WORD: usize = 8;
-const WORDS: usize = MAX_WAYS as usize / WAYS_PER_WORD;
+const WORDS_PER_SET: usize = MAX_WAYS as usize / WAYS_PER_WORD;
 
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-struct Line {
+struct PackedLine {
     /// The line number (address / bytes of a line), if a sector is not invalid.
     tag: u64,
     sectors: Sectors,
@@ -26,16 +26,16 @@ struct Line {
 /// The head of a set, which a look-up reads first.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 #[repr(align(64))]
-struct Head<S> {
+struct SetHead<S> {
     /// A byte of the hash of each way's line; zero for an empty way.
-    prints: [u64; WORDS],
+    prints: [u64; WORDS_PER_SET],
     /// The replacement state of the set.
     order: S,
     /// Empty ways, as bits.
     empty: u32,
 }
 
-impl<S> Head<S> {
+impl<S> SetHead<S> {
     #[inline]
     fn set_print(&mut self, way: u32, print: u8) {
         let (word, shift) = (way as usize / WAYS_PER_WORD, way as usize % WAYS_PER_WORD * 8);
@@ -45,16 +45,16 @@ impl<S> Head<S> {
 
 /// A directory that stores lines by set.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Packed<S> {
+pub(super) struct PackedDirectory<S> {
     ways: u32,
     /// 2^32 divided by the number of ways, rounded up. Line numbers have less than 16 bits, so the product gives the set without a
     /// division.
     per_way: u64,
-    heads: Slots<Head<S>>,
-    lines: Slots<Line>,
+    heads: Slots<SetHead<S>>,
+    lines: Slots<PackedLine>,
 }
 
-impl<S: Copy> Directory for Packed<S> {
+impl<S: Copy> Directory for PackedDirectory<S> {
     type Set = S;
     type Line = ();
 
@@ -63,18 +63,18 @@ impl<S: Copy> Directory for Packed<S> {
         Self {
             ways: max_ways,
             per_way: (1u64 << 32).div_ceil(u64::from(max_ways)),
-            heads: Slots::new(sets as usize, Head { prints: [0; WORDS], order: set, empty: 0 }),
-            lines: Slots::new((sets * max_ways) as usize, Line::default()),
+            heads: Slots::new(sets as usize, SetHead { prints: [0; WORDS_PER_SET], order: set, empty: 0 }),
+            lines: Slots::new((sets * max_ways) as usize, PackedLine::default()),
         }
     }
 
     fn hot_bytes(&self) -> usize {
-        self.heads.count() * (size_of::<Head<S>>() + self.ways as usize * size_of::<Line>())
+        self.heads.count() * (size_of::<SetHead<S>>() + self.ways as usize * size_of::<PackedLine>())
     }
 
     fn clear(&mut self, ways: u32, set: S) {
-        self.heads.fill(Head { prints: [0; WORDS], order: set, empty: u32::MAX >> (32 - ways) });
-        self.lines.fill(Line::default());
+        self.heads.fill(SetHead { prints: [0; WORDS_PER_SET], order: set, empty: u32::MAX >> (32 - ways) });
+        self.lines.fill(PackedLine::default());
     }
 
     // Every access of an LLC slice calls this function.
@@ -125,7 +125,7 @@ impl<S: Copy> Directory for Packed<S> {
     }
 
     #[inline]
-    fn put(&mut self, at: LineSlot, tag: u64, sectors: Sectors) -> bool {
+    fn place_line(&mut self, at: LineSlot, tag: u64, sectors: Sectors) -> bool {
         let head = self.heads.get_mut(at.set);
         let replaced = head.empty >> at.way & 1 == 0;
         head.empty &= !(1 << at.way);

@@ -4,10 +4,10 @@ use warpshard_base::{Addr, SECTORS_PER_LINE, SectorMask};
 use warpshard_config::machine::{Allocate, Cache};
 use warpshard_state::StateError;
 
-use super::directory::NONE;
-use super::replacement::{DirectoryFor, Order};
+use super::directory::NO_LINE;
+use super::replacement::{DirectoryFor, ReplacementOrder};
 use super::sectors::Sectors;
-use super::{Evicted, Lookup, Probe};
+use super::{EvictedLine, Lookup, Probe};
 
 const ALL_SECTORS: u8 = SectorMask::ALL.0;
 
@@ -19,45 +19,45 @@ pub(super) struct TagLines<D, O> {
     line_bits: u8,
     /// The mask of the sectors that an access may select: all in a sectored cache, none in a line cache. `always` is the mask of the
     /// sectors that every access selects: all in a line cache.
-    asked: u8,
-    always: u8,
+    selected_sectors: u8,
+    always_selected: u8,
     #[state(fixed)]
     allocate: Allocate,
     /// All sectors of a line.
-    whole: SectorMask,
+    all_sectors: SectorMask,
     pub(super) sets: u32,
     write_ratio: u32,
     max_ways: u32,
     ways: u32,
     /// Written bytes of partly written sectors; other sectors do not use them.
     bytes: Box<[[u32; SECTORS_PER_LINE as usize]]>,
-    pub(super) dirty: u32,
-    used: bool,
+    pub(super) dirty_lines: u32,
+    holds_lines: bool,
 }
 
-impl<O: Order, D: DirectoryFor<O>> TagLines<D, O> {
+impl<O: ReplacementOrder, D: DirectoryFor<O>> TagLines<D, O> {
     pub(super) fn new(spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
-        Self::around(O::new(spec.replacement, spec.sets, max_ways), spec, max_ways, write_ratio)
+        Self::with_order(O::new(spec.replacement, spec.sets, max_ways), spec, max_ways, write_ratio)
     }
 
-    pub(super) fn around(order: O, spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
-        let mut directory = D::new(spec.sets, max_ways, O::SET, O::LINE);
-        directory.clear(spec.ways, O::SET);
+    pub(super) fn with_order(order: O, spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
+        let mut directory = D::new(spec.sets, max_ways, O::EMPTY_SET, O::EMPTY_WAY);
+        directory.clear(spec.ways, O::EMPTY_SET);
         Self {
             directory,
             order,
             line_bits: spec.line_bytes.trailing_zeros() as u8,
-            asked: if spec.sectored { u8::MAX } else { 0 },
-            always: if spec.sectored { 0 } else { ALL_SECTORS },
+            selected_sectors: if spec.sectored { u8::MAX } else { 0 },
+            always_selected: if spec.sectored { 0 } else { ALL_SECTORS },
             allocate: spec.allocate,
-            whole: spec.whole_line(),
+            all_sectors: spec.whole_line(),
             sets: spec.sets,
             write_ratio,
             max_ways,
             ways: spec.ways,
             bytes: vec![[0; SECTORS_PER_LINE as usize]; (spec.sets * max_ways) as usize].into(),
-            dirty: 0,
-            used: false,
+            dirty_lines: 0,
+            holds_lines: false,
         }
     }
 
@@ -65,14 +65,14 @@ impl<O: Order, D: DirectoryFor<O>> TagLines<D, O> {
         self.directory.hot_bytes() + self.order.hot_bytes()
     }
 
-    /// Checks the lists as [`Order::lists_end`] does.
+    /// Checks the lists as [`ReplacementOrder::lists_end`] does.
     pub(super) fn lists_end(&self) -> Result<(), StateError> {
         self.order.lists_end(&self.directory, self.sets)
     }
 
     /// Returns true if lines are divided into sectors.
-    fn sectored(&self) -> bool {
-        self.always == 0
+    fn is_sectored(&self) -> bool {
+        self.always_selected == 0
     }
 
     #[inline]
@@ -82,30 +82,30 @@ impl<O: Order, D: DirectoryFor<O>> TagLines<D, O> {
 
     pub(super) fn lines(&self) -> impl Iterator<Item = Addr> {
         let lines = 0..(self.sets * self.max_ways) as u16;
-        lines.filter(|line| self.directory.sectors(*line).any()).map(|line| Addr(self.directory.tag(line) << self.line_bits))
+        lines.filter(|line| self.directory.sectors(*line).is_any_present()).map(|line| Addr(self.directory.tag(line) << self.line_bits))
     }
 
     pub(super) fn replaces_only_new_lines(&self, now: u64) -> bool {
         (0..self.sets).all(|set| match self.victim(set) {
-            Some(line) => self.directory.sectors(line).any() && self.order.victim_is_new(&self.directory, line, now),
+            Some(line) => self.directory.sectors(line).is_any_present() && self.order.victim_is_new(&self.directory, line, now),
             None => true,
         })
     }
 
     pub(super) fn set_ways(&mut self, ways: u32) {
         assert!(ways >= 1 && ways <= self.max_ways, "{ways} of at most {} ways", self.max_ways);
-        self.used |= ways != self.ways;
+        self.holds_lines |= ways != self.ways;
         self.ways = ways;
         self.invalidate();
     }
 
     pub(super) fn invalidate(&mut self) {
-        if !self.used {
+        if !self.holds_lines {
             return;
         }
-        self.used = false;
-        self.dirty = 0;
-        self.directory.clear(self.ways, O::SET);
+        self.holds_lines = false;
+        self.dirty_lines = 0;
+        self.directory.clear(self.ways, O::EMPTY_SET);
         self.order.clear();
     }
 
@@ -116,7 +116,7 @@ impl<O: Order, D: DirectoryFor<O>> TagLines<D, O> {
         }
         match self.victim(set) {
             Some(line) => Probe { lookup: Lookup::Miss, line },
-            None => Probe { lookup: Lookup::NoLine, line: NONE },
+            None => Probe { lookup: Lookup::NoLine, line: NO_LINE },
         }
     }
 
@@ -126,7 +126,7 @@ impl<O: Order, D: DirectoryFor<O>> TagLines<D, O> {
         if let Some(line) = self.directory.empty(set) {
             return Some(line);
         }
-        let any = self.dirty * 100 >= self.write_ratio * self.line_count();
+        let any = self.dirty_lines * 100 >= self.write_ratio * self.line_count();
         let evictable = |line| {
             let sectors = self.directory.sectors(line);
             !sectors.is_reserved() && (any || !sectors.is_modified())
@@ -138,7 +138,7 @@ impl<O: Order, D: DirectoryFor<O>> TagLines<D, O> {
     }
 
     #[inline]
-    pub(super) fn has(&self, addr: Addr, set: u32, sectors: SectorMask) -> bool {
+    pub(super) fn has_sectors(&self, addr: Addr, set: u32, sectors: SectorMask) -> bool {
         self.directory.find(self.number(addr), set).is_some_and(|line| self.lookup(line, sectors, false) == Lookup::Hit)
     }
 
@@ -159,8 +159,8 @@ impl<O: Order, D: DirectoryFor<O>> TagLines<D, O> {
     }
 
     #[inline(always)]
-    pub(super) fn access(&mut self, probe: Probe, addr: Addr, sectors: SectorMask, now: u64) -> Option<Evicted> {
-        self.used = true;
+    pub(super) fn access(&mut self, probe: Probe, addr: Addr, sectors: SectorMask, now: u64) -> Option<EvictedLine> {
+        self.holds_lines = true;
         match probe.lookup {
             Lookup::Hit | Lookup::HitReserved => {
                 self.touch(probe.line, probe.lookup, now);
@@ -189,7 +189,7 @@ impl<O: Order, D: DirectoryFor<O>> TagLines<D, O> {
         if lookup == Lookup::NoLine {
             return;
         }
-        self.used = true;
+        self.holds_lines = true;
         loop {
             let sector = one(left);
             match lookup {
@@ -210,13 +210,13 @@ impl<O: Order, D: DirectoryFor<O>> TagLines<D, O> {
 
     #[inline(always)]
     pub(super) fn holds(&self, line: u16, addr: Addr) -> bool {
-        self.directory.tag(line) == self.number(addr) && self.directory.sectors(line).any()
+        self.directory.tag(line) == self.number(addr) && self.directory.sectors(line).is_any_present()
     }
 
     pub(super) fn write(&mut self, line: u16, sectors: SectorMask, bytes: u32) {
         let mask = self.mask(sectors);
-        let whole = bytes == u32::MAX || !self.sectored();
-        let Self { directory, bytes: written, dirty, .. } = self;
+        let whole = bytes == u32::MAX || !self.is_sectored();
+        let Self { directory, bytes: written, dirty_lines: dirty, .. } = self;
         let state = directory.sectors_mut(line);
         *dirty += u32::from(!state.is_modified());
         if whole { state.write_whole(mask) } else { state.write_part(mask, bytes, bytes_of(written, line, mask)) }
@@ -236,23 +236,23 @@ impl<O: Order, D: DirectoryFor<O>> TagLines<D, O> {
         let mask = self.mask(sectors);
         let holds_more = self.change_written(line, |state| {
             state.invalidate(mask);
-            state.any()
+            state.is_any_present()
         });
         if !holds_more {
             self.remove(line);
         }
     }
 
-    pub(super) fn clean_oldest(&mut self, set: u32) -> Option<Evicted> {
+    pub(super) fn clean_oldest(&mut self, set: u32) -> Option<EvictedLine> {
         let evictable = |line| {
             let sectors = self.directory.sectors(line);
             sectors.is_modified() && !sectors.is_reserved()
         };
         let line = self.order.victim(&self.directory, set, evictable)?;
-        let written = self.written(line);
+        let written = self.modified_data(line);
         let holds_more = self.change_written(line, |state| {
             state.clean();
-            state.any()
+            state.is_any_present()
         });
         if !holds_more {
             self.remove(line);
@@ -269,8 +269,8 @@ impl<O: Order, D: DirectoryFor<O>> TagLines<D, O> {
 
     #[inline(always)]
     fn mask(&self, sectors: SectorMask) -> u8 {
-        debug_assert!(!self.sectored() || sectors.count() == 1, "an access to a sectored cache is for one sector");
-        sectors.0 & self.asked | self.always
+        debug_assert!(!self.is_sectored() || sectors.count() == 1, "an access to a sectored cache is for one sector");
+        sectors.0 & self.selected_sectors | self.always_selected
     }
 
     /// Returns the number of the line that holds `addr`.
@@ -287,19 +287,19 @@ impl<O: Order, D: DirectoryFor<O>> TagLines<D, O> {
         let state = self.directory.sectors_mut(line);
         let before = u32::from(state.is_modified());
         let result = change(state);
-        self.dirty = self.dirty + u32::from(state.is_modified()) - before;
+        self.dirty_lines = self.dirty_lines + u32::from(state.is_modified()) - before;
         result
     }
 
     #[inline]
-    fn reserve_line(&mut self, at: u16, addr: Addr, sectors: SectorMask, now: u64) -> Option<Evicted> {
+    fn reserve_line(&mut self, at: u16, addr: Addr, sectors: SectorMask, now: u64) -> Option<EvictedLine> {
         let mut evicted = None;
         if self.directory.sectors(at).is_modified() {
-            self.dirty -= 1;
-            evicted = Some(self.written(at));
+            self.dirty_lines -= 1;
+            evicted = Some(self.modified_data(at));
         }
         let slot = self.directory.slot_of(at);
-        let replaced = self.directory.put(slot, self.number(addr), Sectors::waiting(self.mask(sectors)));
+        let replaced = self.directory.place_line(slot, self.number(addr), Sectors::waiting(self.mask(sectors)));
         self.order.insert(&mut self.directory, slot, replaced, now);
         evicted
     }
@@ -330,16 +330,16 @@ impl<O: Order, D: DirectoryFor<O>> TagLines<D, O> {
 
     /// Returns the modified sectors and bytes of a line.
     #[cold]
-    fn written(&self, at: u16) -> Evicted {
+    fn modified_data(&self, at: u16) -> EvictedLine {
         let state = self.directory.sectors(at);
         let mut bytes = [0; SECTORS_PER_LINE as usize];
         for (i, bytes) in bytes.iter_mut().enumerate() {
-            if state.modified() >> i & 1 != 0 {
-                *bytes = if state.partial() >> i & 1 != 0 { self.bytes[usize::from(at)][i] } else { u32::MAX };
+            if state.modified_sectors() >> i & 1 != 0 {
+                *bytes = if state.partial_sectors() >> i & 1 != 0 { self.bytes[usize::from(at)][i] } else { u32::MAX };
             }
         }
-        let sectors = if self.sectored() { SectorMask(state.modified()) } else { self.whole };
-        Evicted { addr: Addr(self.directory.tag(at) << self.line_bits), sectors, bytes }
+        let sectors = if self.is_sectored() { SectorMask(state.modified_sectors()) } else { self.all_sectors };
+        EvictedLine { addr: Addr(self.directory.tag(at) << self.line_bits), sectors, bytes }
     }
 }
 

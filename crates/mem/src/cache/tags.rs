@@ -8,32 +8,37 @@ use warpshard_config::machine::{Cache, Replacement};
 use warpshard_seam::{self as seam, BoxedReplacement};
 use warpshard_state::StateError;
 
-use super::directory::{Directory, NONE};
-use super::hashed::Hashed;
-use super::lookup::{Evicted, Probe};
-use super::packed::{self, Packed};
-use super::replacement::{AnyOrder, LruBytes, Order};
+use super::directory::{Directory, NO_LINE};
+use super::hashed::HashedDirectory;
+use super::lookup::{EvictedLine, Probe};
+use super::packed::{self, PackedDirectory};
+use super::replacement::{AnyReplacementOrder, LruBytes, ReplacementOrder};
 use super::tag_lines::TagLines;
 
 /// The tags of a cache.
 #[derive(Clone, Debug, warpshard_state::State)]
 #[state(checked)]
-pub struct TagArray(Kind);
+pub struct TagArray(TagArrayKind);
 
 #[derive(Clone, Debug, warpshard_state::State)]
-enum Kind {
+enum TagArrayKind {
     /// LRU with few ways.
-    Few(TagLines<Packed<<LruBytes as Order>::Set>, LruBytes>),
+    Few(TagLines<PackedDirectory<<LruBytes as ReplacementOrder>::Set>, LruBytes>),
     /// LRU with more ways, and every other replacement policy.
-    Many(TagLines<Hashed<<AnyOrder as Order>::Set, <AnyOrder as Order>::Line>, AnyOrder>),
+    Many(
+        TagLines<
+            HashedDirectory<<AnyReplacementOrder as ReplacementOrder>::Set, <AnyReplacementOrder as ReplacementOrder>::Line>,
+            AnyReplacementOrder,
+        >,
+    ),
 }
 
 /// Calls the same function of either variant.
 macro_rules! each {
     ($self:expr, $tags:ident => $call:expr) => {
         match $self {
-            TagArray(Kind::Few($tags)) => $call,
-            TagArray(Kind::Many($tags)) => $call,
+            TagArray(TagArrayKind::Few($tags)) => $call,
+            TagArray(TagArrayKind::Many($tags)) => $call,
         }
     };
 }
@@ -48,26 +53,31 @@ impl TagArray {
     /// If the number of sets or the bytes of a line are not a power of two, lines of more than 128 bytes have sectors, or lines cannot be
     /// numbered with 16 bits.
     pub fn new(spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
-        Self::of(spec, max_ways, write_ratio, None)
+        Self::with_request_policy(spec, max_ways, write_ratio, None)
     }
 
-    /// Returns empty tags as [`TagArray::new`] does, with a replacement policy that examines requests; [`TagArray::note`] passes them to
+    /// Returns empty tags as [`TagArray::new`] does, with a replacement policy that examines requests; [`TagArray::record_request`] passes them to
     /// it.
     ///
     /// # Panics
     /// In the same cases as [`TagArray::new`].
-    pub(super) fn of(spec: &Cache, max_ways: u32, write_ratio: u32, request_policy: Option<BoxedReplacement>) -> Self {
+    pub(super) fn with_request_policy(spec: &Cache, max_ways: u32, write_ratio: u32, request_policy: Option<BoxedReplacement>) -> Self {
         assert!(spec.sets.is_power_of_two() && spec.line_bytes.is_power_of_two(), "a cache of {} sets of {} B", spec.sets, spec.line_bytes);
         assert!(spec.line_bytes == LINE_BYTES as u16 || !spec.sectored, "{} B in sectors", spec.line_bytes);
         assert!(spec.ways >= 1 && spec.ways <= max_ways, "{} of at most {max_ways} ways", spec.ways);
         let count = spec.sets * max_ways;
-        assert!(count < u32::from(NONE), "a cache of {count} lines");
+        assert!(count < u32::from(NO_LINE), "a cache of {count} lines");
         if let Some(policy) = request_policy {
-            return Self(Kind::Many(TagLines::around(AnyOrder::with_request_policy(policy, max_ways), spec, max_ways, write_ratio)));
+            return Self(TagArrayKind::Many(TagLines::with_order(
+                AnyReplacementOrder::with_request_policy(policy, max_ways),
+                spec,
+                max_ways,
+                write_ratio,
+            )));
         }
         Self(match (spec.replacement, max_ways) {
-            (Replacement::Lru, ..=packed::MAX_WAYS) => Kind::Few(TagLines::new(spec, max_ways, write_ratio)),
-            _ => Kind::Many(TagLines::new(spec, max_ways, write_ratio)),
+            (Replacement::Lru, ..=packed::MAX_WAYS) => TagArrayKind::Few(TagLines::new(spec, max_ways, write_ratio)),
+            _ => TagArrayKind::Many(TagLines::new(spec, max_ways, write_ratio)),
         })
     }
 
@@ -78,9 +88,9 @@ impl TagArray {
 
     /// Passes the next request to a replacement policy that examines requests.
     #[cold]
-    pub(super) fn note(&mut self, access: &seam::Access) {
-        if let Kind::Many(tags) = &mut self.0 {
-            tags.order.note(access);
+    pub(super) fn record_request(&mut self, access: &seam::Access) {
+        if let TagArrayKind::Many(tags) = &mut self.0 {
+            tags.order.record_request(access);
         }
     }
 
@@ -112,7 +122,7 @@ impl TagArray {
 
     /// Returns the number of lines with a modified sector.
     pub fn dirty(&self) -> u32 {
-        each!(self, tags => tags.dirty)
+        each!(self, tags => tags.dirty_lines)
     }
 
     /// Returns the bytes of the arrays that every access may read.
@@ -142,8 +152,8 @@ impl TagArray {
 
     /// Returns true if a read of a sector (of a line cache: of a line) would hit.
     #[inline]
-    pub fn has(&self, addr: Addr, set: u32, sectors: SectorMask) -> bool {
-        each!(self, tags => tags.has(addr, set, sectors))
+    pub fn has_sectors(&self, addr: Addr, set: u32, sectors: SectorMask) -> bool {
+        each!(self, tags => tags.has_sectors(addr, set, sectors))
     }
 
     /// Prefetches the data that every look-up reads first.
@@ -181,7 +191,7 @@ impl TagArray {
     /// Returns the evicted line if it was modified.
     // Every access of a cache calls this function.
     #[inline(always)]
-    pub fn access(&mut self, probe: Probe, addr: Addr, sectors: SectorMask, now: u64) -> Option<Evicted> {
+    pub fn access(&mut self, probe: Probe, addr: Addr, sectors: SectorMask, now: u64) -> Option<EvictedLine> {
         each!(self, tags => tags.access(probe, addr, sectors, now))
     }
 
@@ -222,7 +232,7 @@ impl TagArray {
 
     /// Cleans the modified line of a set that would be evicted first, and returns its modified sectors. Sectors of which only some bytes
     /// are present are invalidated.
-    pub fn clean_oldest(&mut self, set: u32) -> Option<Evicted> {
+    pub fn clean_oldest(&mut self, set: u32) -> Option<EvictedLine> {
         each!(self, tags => tags.clean_oldest(set))
     }
 

@@ -13,7 +13,7 @@ use super::timing::Timing;
 /// A DRAM command to a bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
-pub(super) enum Command {
+pub(super) enum ChannelCommand {
     /// Reads a burst of the open row.
     Read,
     /// Writes a burst of the open row.
@@ -24,7 +24,7 @@ pub(super) enum Command {
     Activate,
 }
 
-impl Command {
+impl ChannelCommand {
     pub(super) const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Precharge, Self::Activate];
 
     /// Returns the commands that the same constraints of the bank group delay.
@@ -39,28 +39,28 @@ impl Command {
 
 /// The cycle from which each command is allowed.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-struct Allowed([Cycle; 4]);
+struct EarliestCycles([Cycle; 4]);
 
-impl Allowed {
+impl EarliestCycles {
     /// Delays `command` to cycle `at`, unless it is already delayed longer.
     #[inline]
-    fn delay(&mut self, command: Command, at: Cycle) {
+    fn delay(&mut self, command: ChannelCommand, at: Cycle) {
         self[command] = self[command].max(at);
     }
 }
 
-impl Index<Command> for Allowed {
+impl Index<ChannelCommand> for EarliestCycles {
     type Output = Cycle;
 
     #[inline]
-    fn index(&self, command: Command) -> &Cycle {
+    fn index(&self, command: ChannelCommand) -> &Cycle {
         &self.0[command as usize]
     }
 }
 
-impl IndexMut<Command> for Allowed {
+impl IndexMut<ChannelCommand> for EarliestCycles {
     #[inline]
-    fn index_mut(&mut self, command: Command) -> &mut Cycle {
+    fn index_mut(&mut self, command: ChannelCommand) -> &mut Cycle {
         &mut self.0[command as usize]
     }
 }
@@ -70,15 +70,15 @@ impl IndexMut<Command> for Allowed {
 struct Bank {
     /// The open row or the last open row; initially row 0, as in GPGPU-Sim.
     row: u32,
-    from: Allowed,
+    earliest: EarliestCycles,
 }
 
 /// A bank group.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-struct Group {
+struct BankGroup {
     /// The banks of the group.
     banks: u64,
-    from: Allowed,
+    earliest: EarliestCycles,
 }
 
 /// The banks of a channel and the constraints between them.
@@ -86,14 +86,14 @@ struct Group {
 pub(super) struct Banks {
     timing: Timing,
     banks: Slots<Bank>,
-    groups: Slots<Group>,
+    groups: Slots<BankGroup>,
     /// The shift or mask that converts a bank number to a group number.
     group_shift: u32,
     group_mask: u32,
     /// Banks with an open row.
-    open: u64,
+    open_banks: u64,
     /// The constraints of the channel.
-    from: Allowed,
+    earliest: EarliestCycles,
 }
 
 impl Banks {
@@ -104,11 +104,11 @@ impl Banks {
         let mut banks = Self {
             timing,
             banks: Slots::new(spec.banks as usize, Bank::default()),
-            groups: Slots::new(groups as usize, Group::default()),
+            groups: Slots::new(groups as usize, BankGroup::default()),
             group_shift,
             group_mask,
-            open: 0,
-            from: Allowed::default(),
+            open_banks: 0,
+            earliest: EarliestCycles::default(),
         };
         for bank in 0..spec.banks as usize {
             let group = banks.group(bank);
@@ -137,27 +137,27 @@ impl Banks {
 
     /// Returns the next command for a request to read or write `row` of `bank`, and the cycle from which the bank's constraints allow it.
     #[inline]
-    pub(super) fn next(&self, bank: usize, row: u32, write: bool) -> (Command, Cycle) {
+    pub(super) fn next_command(&self, bank: usize, row: u32, write: bool) -> (ChannelCommand, Cycle) {
         let own = self.banks.get(bank as u32);
-        let command = match (self.open >> bank & 1 != 0, own.row == row, write) {
-            (true, true, true) => Command::Write,
-            (true, true, false) => Command::Read,
-            (true, false, _) => Command::Precharge,
-            (false, ..) => Command::Activate,
+        let command = match (self.open_banks >> bank & 1 != 0, own.row == row, write) {
+            (true, true, true) => ChannelCommand::Write,
+            (true, true, false) => ChannelCommand::Read,
+            (true, false, _) => ChannelCommand::Precharge,
+            (false, ..) => ChannelCommand::Activate,
         };
-        (command, own.from[command])
+        (command, own.earliest[command])
     }
 
     /// Returns the cycle from which the channel's constraints allow a command.
     #[inline]
-    pub(super) fn common_from(&self, command: Command) -> Cycle {
-        self.from[command]
+    pub(super) fn common_from(&self, command: ChannelCommand) -> Cycle {
+        self.earliest[command]
     }
 
     /// Returns the cycle from which the constraints of the group of `bank` allow a command.
     #[inline]
-    pub(super) fn group_from(&self, bank: usize, command: Command) -> Cycle {
-        self.groups.get(self.group(bank)).from[command]
+    pub(super) fn group_from(&self, bank: usize, command: ChannelCommand) -> Cycle {
+        self.groups.get(self.group(bank)).earliest[command]
     }
 
     #[inline]
@@ -165,39 +165,39 @@ impl Banks {
         let t = &self.timing;
         let after = |cycles| Cycle(now.0 + cycles);
         let group = self.group(bank);
-        let group = &mut self.groups.get_mut(group).from;
-        let bank = &mut self.banks.get_mut(bank as u32).from;
+        let group = &mut self.groups.get_mut(group).earliest;
+        let bank = &mut self.banks.get_mut(bank as u32).earliest;
         // The latest column command determines the delay of the group's other column commands.
-        group[Command::Read] = after(t.column_to_column[1]);
-        group[Command::Write] = after(t.column_to_column[1]);
-        self.from.delay(Command::Read, after(t.column_to_column[0]));
-        self.from.delay(Command::Write, after(t.column_to_column[0]));
+        group[ChannelCommand::Read] = after(t.column_to_column[1]);
+        group[ChannelCommand::Write] = after(t.column_to_column[1]);
+        self.earliest.delay(ChannelCommand::Read, after(t.column_to_column[0]));
+        self.earliest.delay(ChannelCommand::Write, after(t.column_to_column[0]));
         if write {
-            self.from.delay(Command::Read, after(t.write_to_read));
-            bank.delay(Command::Precharge, after(t.write_to_precharge));
+            self.earliest.delay(ChannelCommand::Read, after(t.write_to_read));
+            bank.delay(ChannelCommand::Precharge, after(t.write_to_precharge));
         } else {
-            self.from.delay(Command::Write, after(t.read_to_write));
-            bank.delay(Command::Precharge, after(t.read_to_precharge));
-            group[Command::Precharge] = after(t.group_read_to_precharge);
+            self.earliest.delay(ChannelCommand::Write, after(t.read_to_write));
+            bank.delay(ChannelCommand::Precharge, after(t.read_to_precharge));
+            group[ChannelCommand::Precharge] = after(t.group_read_to_precharge);
         }
     }
 
     pub(super) fn activate(&mut self, bank: usize, row: u32, now: Cycle) {
         let t = &self.timing;
         let after = |cycles| Cycle(now.0 + cycles);
-        self.open |= 1 << bank;
-        self.from[Command::Activate] = after(t.activate_to_activate);
+        self.open_banks |= 1 << bank;
+        self.earliest[ChannelCommand::Activate] = after(t.activate_to_activate);
         let bank = self.banks.get_mut(bank as u32);
         bank.row = row;
-        bank.from[Command::Read] = after(t.activate_to_read);
-        bank.from[Command::Write] = after(t.activate_to_write);
-        bank.from[Command::Activate] = after(t.row_cycle);
-        bank.from.delay(Command::Precharge, after(t.activate_to_precharge));
+        bank.earliest[ChannelCommand::Read] = after(t.activate_to_read);
+        bank.earliest[ChannelCommand::Write] = after(t.activate_to_write);
+        bank.earliest[ChannelCommand::Activate] = after(t.row_cycle);
+        bank.earliest.delay(ChannelCommand::Precharge, after(t.activate_to_precharge));
     }
 
     pub(super) fn precharge(&mut self, bank: usize, now: Cycle) {
-        self.open &= !(1 << bank);
+        self.open_banks &= !(1 << bank);
         let from = Cycle(now.0 + self.timing.precharge_to_activate);
-        self.banks.get_mut(bank as u32).from.delay(Command::Activate, from);
+        self.banks.get_mut(bank as u32).earliest.delay(ChannelCommand::Activate, from);
     }
 }

@@ -1,18 +1,18 @@
 //! The channel of a machine: an enumeration of the available controllers, selected once and matched per call.
 //!
-//! In: requests, at most one per command clock. Out: finished reads and awaited writes through [`Clocked::returned`], finished write-backs
+//! In: requests, at most one per command clock. Out: finished reads and awaited writes through [`Clocked::oldest_returned`], finished write-backs
 //! from [`Clocked::cycle`]. Every variant satisfies the contracts documented here, so a partition does not depend on the variant.
 
 use warpshard_base::{Cycle, Frequency, PartitionId, prefetch};
 use warpshard_config::machine::Mem;
 use warpshard_seam::{DramSite, UserPolicies};
-use warpshard_stats::activity::Log;
-use warpshard_stats::{CounterInfo, Counters as _, Latencies};
+use warpshard_stats::activity::EventLog;
+use warpshard_stats::{CounterInfo, Counters as _, LatencyCounts};
 
 use super::command_channel::CommandChannel;
-use super::control::{BankCounters, ChannelPolicies, Issued};
+use super::control::{BankCounters, ChannelPolicies, IssuedCommand};
 use super::simple_channel::SimpleChannel;
-use super::{CycleEvents, DramCounters, Request};
+use super::{CycleEvents, DramCounters, DramRequest};
 
 /// The DRAM channel of a memory partition.
 #[derive(Clone, Debug, warpshard_state::State)]
@@ -78,12 +78,12 @@ impl Channel {
     }
 
     /// Starts to record commands in `log`.
-    pub fn record(&mut self, log: Log<Issued>) {
+    pub fn record(&mut self, log: EventLog<IssuedCommand>) {
         each!(self, channel => channel.record(log));
     }
 
     /// Stops the recording and returns the recorded commands.
-    pub fn take_log(&mut self) -> Log<Issued> {
+    pub fn take_log(&mut self) -> EventLog<IssuedCommand> {
         each!(self, channel => channel.take_log())
     }
 
@@ -115,7 +115,7 @@ impl Channel {
     }
 
     /// Returns the latencies of the reads, in DRAM cycles from leaving the slice to the last data.
-    pub fn read_latency(&self) -> &Latencies {
+    pub fn read_latency(&self) -> &LatencyCounts {
         each!(self, channel => channel.read_latency())
     }
 
@@ -144,7 +144,7 @@ impl Channel {
 
     /// Returns the request that uses the data bus after the first `place` ones, if it is known before the request finishes.
     #[inline]
-    pub fn moving(&self, place: usize) -> Option<&Request> {
+    pub fn moving(&self, place: usize) -> Option<&DramRequest> {
         match self {
             Self::Simple(channel) => channel.moving(place),
             Self::CommandLevel(_) => None,
@@ -159,10 +159,10 @@ pub trait Clocked {
 
     /// Adds a request at the end of cycle `now`; it may get its first command in the next cycle. At most one request per cycle is added,
     /// and none while [`Clocked::is_full`].
-    fn push(&mut self, now: Cycle, request: &Request);
+    fn push(&mut self, now: Cycle, request: &DramRequest);
 
     /// Returns the oldest finished read or awaited write.
-    fn returned(&self) -> Option<&Request>;
+    fn oldest_returned(&self) -> Option<&DramRequest>;
 
     /// Removes the oldest finished read or awaited write, which the caller has read.
     fn drop_returned(&mut self);
@@ -188,13 +188,13 @@ impl Clocked for SimpleChannel {
     }
 
     #[inline]
-    fn push(&mut self, now: Cycle, request: &Request) {
+    fn push(&mut self, now: Cycle, request: &DramRequest) {
         self.push(now, request);
     }
 
     #[inline]
-    fn returned(&self) -> Option<&Request> {
-        self.returned()
+    fn oldest_returned(&self) -> Option<&DramRequest> {
+        self.oldest_returned()
     }
 
     #[inline]
@@ -228,12 +228,12 @@ impl Clocked for CommandChannel {
         self.is_full()
     }
 
-    fn push(&mut self, now: Cycle, request: &Request) {
+    fn push(&mut self, now: Cycle, request: &DramRequest) {
         self.push(now, *request);
     }
 
-    fn returned(&self) -> Option<&Request> {
-        self.returned()
+    fn oldest_returned(&self) -> Option<&DramRequest> {
+        self.oldest_returned()
     }
 
     fn drop_returned(&mut self) {

@@ -13,12 +13,12 @@ use warpshard_base::{Addr, Cycle, Frequency, LINE_BYTES, PartitionId, SECTOR_BYT
 use warpshard_config::dram::{BankHash, DramControl};
 use warpshard_config::machine::{DramScheduler, Mem};
 use warpshard_protocol::AddressMap;
-use warpshard_stats::Latencies;
-use warpshard_stats::activity::Log;
+use warpshard_stats::LatencyCounts;
+use warpshard_stats::activity::EventLog;
 
-use super::control::{Access, BankCounters, ChannelPolicies, ControlCounters, Controller, Drain, Issued, Policy};
+use super::control::{BankCounters, ChannelPolicies, ControlCounters, Controller, ControllerPolicy, DramAccess, IssuedCommand, WriteDrain};
 use super::mapping::{DramLocation, Mapping};
-use super::{Request, RequestKind, order};
+use super::{DramRequest, RequestKind, order};
 
 /// Bytes of the widest line of an LLC.
 const WIDEST_LINE_BYTES: u64 = 2 * LINE_BYTES;
@@ -35,22 +35,22 @@ pub struct CommandChannel {
     burst_bytes: u64,
     queue: u32,
     /// Requests in the channel by their ids, and the free ids.
-    requests: Box<[Request]>,
+    requests: Box<[DramRequest]>,
     free: Vec<u32>,
     /// Bursts that the controller has not accepted, and the cycle since which the queue of the first one is full.
-    entering: VecDeque<Access>,
+    entering_bursts: VecDeque<DramAccess>,
     full_since: Option<Cycle>,
-    returned: VecDeque<Request>,
+    returned_requests: VecDeque<DramRequest>,
     /// Finished write-backs that are not reported yet; one is reported per cycle.
-    written: VecDeque<Request>,
-    read_latency: Latencies,
+    finished_write_backs: VecDeque<DramRequest>,
+    read_latency: LatencyCounts,
 }
 
 /// Returns the controller policy that a machine selects.
-fn policy(scheduler: DramScheduler, control: &DramControl) -> Policy {
+fn controller_policy(scheduler: DramScheduler, control: &DramControl) -> ControllerPolicy {
     let limit = |cap: u32| (cap > 0).then_some(cap);
     let share = |percent: u32| u64::from(control.write_queue) * u64::from(percent);
-    Policy {
+    ControllerPolicy {
         order: scheduler,
         // A limit on hits has no effect if rows are kept open for the hits beyond it.
         protect_hits: order::keeps_hits(scheduler) && control.row_hit_cap == 0,
@@ -58,11 +58,11 @@ fn policy(scheduler: DramScheduler, control: &DramControl) -> Policy {
         age_cap: limit(control.age_cap),
         read_queue: control.read_queue,
         write_queue: control.write_queue,
-        drain: Drain::Marks { above: (share(control.drain_high) / 100) as u32, below: share(control.drain_low).div_ceil(100) as u32 },
+        drain: WriteDrain::Marks { above: (share(control.drain_high) / 100) as u32, below: share(control.drain_low).div_ceil(100) as u32 },
         page: control.page,
         refresh: control.refresh,
         refresh_banks: control.refresh_banks,
-        ..Policy::RAMULATOR2
+        ..ControllerPolicy::RAMULATOR2
     }
 }
 
@@ -76,27 +76,27 @@ impl CommandChannel {
         let device = mem.device(clock).unwrap_or_else(|error| panic!("{partition}: {error}"));
         let Some(standard) = device else { panic!("{partition} has no device") };
         let mapping = Mapping::parse(&control.mapping, &standard.organisation, 1).unwrap_or_else(|error| panic!("{partition}: {error}"));
-        let mapping = mapping.permuted(control.bank_hash == BankHash::Permuted);
+        let mapping = mapping.with_permuted_banks(control.bank_hash == BankHash::Permuted);
         let queue = control.read_queue + control.write_queue;
         // A request returns its DRAM slot with its reply, so at most this number of requests is in flight.
         let names = queue + mem.dram.return_queue + mem.map.slices_per_partition;
         Self {
             controller: Controller::with_policies(
                 &standard,
-                policy(mem.dram.scheduler, control),
+                controller_policy(mem.dram.scheduler, control),
                 policies(standard.organisation.all_banks(), queue),
             ),
             map: mem.map.of_partition(u32::from(partition.0)),
             mapping,
             burst_bytes: u64::from(standard.organisation.burst_bytes),
             queue,
-            requests: vec![Request::default(); names as usize].into(),
+            requests: vec![DramRequest::default(); names as usize].into(),
             free: (0..names).rev().collect(),
-            entering: VecDeque::with_capacity(4),
+            entering_bursts: VecDeque::with_capacity(4),
             full_since: None,
-            returned: VecDeque::with_capacity(names as usize),
-            written: VecDeque::with_capacity(names as usize),
-            read_latency: Latencies::default(),
+            returned_requests: VecDeque::with_capacity(names as usize),
+            finished_write_backs: VecDeque::with_capacity(names as usize),
+            read_latency: LatencyCounts::default(),
         }
     }
 
@@ -116,31 +116,31 @@ impl CommandChannel {
     }
 
     /// Returns the latencies of the reads, in DRAM cycles from leaving the slice to the last data.
-    pub(super) fn read_latency(&self) -> &Latencies {
+    pub(super) fn read_latency(&self) -> &LatencyCounts {
         &self.read_latency
     }
 
     /// Starts to record commands.
-    pub(super) fn record(&mut self, log: Log<Issued>) {
+    pub(super) fn record(&mut self, log: EventLog<IssuedCommand>) {
         self.controller.record_in(log);
     }
 
     /// Stops the recording and returns the recorded commands.
-    pub(super) fn take_log(&mut self) -> Log<Issued> {
+    pub(super) fn take_log(&mut self) -> EventLog<IssuedCommand> {
         self.controller.take_log()
     }
 
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        !self.entering.is_empty()
+        !self.entering_bursts.is_empty()
     }
 
     pub(super) fn occupancy(&self) -> usize {
-        self.requests.len() - self.free.len() + self.returned.len() + self.written.len()
+        self.requests.len() - self.free.len() + self.returned_requests.len() + self.finished_write_backs.len()
     }
 
-    pub(super) fn push(&mut self, now: Cycle, request: Request) {
-        debug_assert!(self.entering.is_empty(), "a request for {} enters a full channel", request.addr);
+    pub(super) fn push(&mut self, now: Cycle, request: DramRequest) {
+        debug_assert!(self.entering_bursts.is_empty(), "a request for {} enters a full channel", request.addr);
         let Some(token) = self.free.pop() else { panic!("the channel has no free id for a request for {}", request.addr) };
         let line = self.map.within_partition(request.addr.line());
         let sectors = if request.sectors().0 == 0 { 1 << request.addr.sector_index() } else { request.sectors().0 };
@@ -150,7 +150,7 @@ impl CommandChannel {
         for begin in (0..WIDEST_LINE_BYTES).step_by(burst as usize) {
             if sectors >> (begin / SECTOR_BYTES) & touched != 0 {
                 let DramLocation { bank, row, column, .. } = self.mapping.locate_beyond(Addr(line + begin));
-                self.entering.push_back(Access {
+                self.entering_bursts.push_back(DramAccess {
                     bank,
                     row,
                     column,
@@ -161,19 +161,19 @@ impl CommandChannel {
                 });
             }
         }
-        self.requests[token as usize] = Request { bursts: self.entering.len() as u8, ..request };
+        self.requests[token as usize] = DramRequest { bursts: self.entering_bursts.len() as u8, ..request };
         self.enter(now);
     }
 
     /// Passes waiting bursts to the controller until it accepts no more.
     #[inline]
     fn enter(&mut self, now: Cycle) {
-        while let Some(&access) = self.entering.front() {
+        while let Some(&access) = self.entering_bursts.front() {
             if !self.controller.push(now, access) {
                 self.full_since.get_or_insert(now);
                 return;
             }
-            self.entering.pop_front();
+            self.entering_bursts.pop_front();
             if let Some(since) = self.full_since.take() {
                 self.controller.count_full(access.write, now.0 - since.0);
             }
@@ -181,16 +181,16 @@ impl CommandChannel {
     }
 
     #[inline]
-    pub(super) fn returned(&self) -> Option<&Request> {
-        self.returned.front()
+    pub(super) fn oldest_returned(&self) -> Option<&DramRequest> {
+        self.returned_requests.front()
     }
 
     #[inline]
     pub(super) fn drop_returned(&mut self) {
-        self.returned.pop_front();
+        self.returned_requests.pop_front();
     }
 
-    pub(super) fn cycle(&mut self, now: Cycle) -> Option<Request> {
+    pub(super) fn cycle(&mut self, now: Cycle) -> Option<DramRequest> {
         self.catch_up(now);
         self.controller.tick(now);
         while let Some(done) = self.controller.pop_done() {
@@ -204,20 +204,20 @@ impl CommandChannel {
             let request = *request;
             self.free.push(token);
             match request.kind() {
-                RequestKind::WriteBack { .. } => self.written.push_back(request),
+                RequestKind::WriteBack { .. } => self.finished_write_backs.push_back(request),
                 RequestKind::Read { .. } => {
                     self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since)));
-                    self.returned.push_back(request);
+                    self.returned_requests.push_back(request);
                 }
-                RequestKind::Write { .. } => self.returned.push_back(request),
+                RequestKind::Write { .. } => self.returned_requests.push_back(request),
             }
         }
         self.enter(now);
-        self.written.pop_front()
+        self.finished_write_backs.pop_front()
     }
 
     pub(super) fn next_event(&self, from: Cycle) -> Cycle {
-        if !self.written.is_empty() {
+        if !self.finished_write_backs.is_empty() {
             return from;
         }
         if self.is_idle() { Cycle::NEVER } else { self.controller.next_event().max(from) }
@@ -232,7 +232,7 @@ impl CommandChannel {
     /// Updates the counters up to `until`.
     pub(super) fn settle(&mut self, until: Cycle) {
         self.catch_up(until);
-        if let (Some(since), Some(access)) = (self.full_since, self.entering.front())
+        if let (Some(since), Some(access)) = (self.full_since, self.entering_bursts.front())
             && since < until
         {
             self.controller.count_full(access.write, until.0 - since.0);

@@ -6,7 +6,7 @@
 
 use warpshard_base::{Cycle, prefetch};
 
-use super::bank::{Banks, Command};
+use super::bank::{Banks, ChannelCommand};
 
 /// The number of cycles ahead of the present with a separate set of waking banks.
 const SPAN_CYCLES: u64 = 64;
@@ -19,31 +19,31 @@ pub(super) fn first_from(banks: u64, first: u32) -> usize {
 
 /// The banks that serve requests, by their next command.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Due {
-    /// The set of banks that need each command, indexed by [`Command`], and the command of each bank.
+pub(super) struct BankWakeups {
+    /// The set of banks that need each command, indexed by [`ChannelCommand`], and the command of each bank.
     needs: [u64; 4],
-    command: [Command; 64],
+    command: [ChannelCommand; 64],
     /// Banks whose own constraints allow their command.
-    awake: u64,
+    awake_banks: u64,
     /// The cycle from which the own constraints of each sleeping bank allow its command.
-    from: Box<[Cycle]>,
+    earliest: Box<[Cycle]>,
     /// Banks by the cycle in which they are examined, modulo the span, and the set of these cycles; banks that sleep longer are examined in
     /// the last cycle of the span.
     wakes: Box<[u64; SPAN_CYCLES as usize]>,
-    filled: u64,
+    wake_cycles_filled: u64,
     /// The first of the cycles in `wakes`.
     wake: Cycle,
 }
 
-impl Due {
+impl BankWakeups {
     pub(super) fn new(banks: u32) -> Self {
         Self {
             needs: [0; 4],
-            command: [Command::Read; 64],
-            awake: 0,
-            from: vec![Cycle(0); banks as usize].into(),
+            command: [ChannelCommand::Read; 64],
+            awake_banks: 0,
+            earliest: vec![Cycle(0); banks as usize].into(),
             wakes: Box::new([0; SPAN_CYCLES as usize]),
-            filled: 0,
+            wake_cycles_filled: 0,
             wake: Cycle::NEVER,
         }
     }
@@ -51,19 +51,19 @@ impl Due {
     /// Prefetches the arrays of times.
     #[inline]
     pub(super) fn prefetch(&self) {
-        prefetch(&*self.from);
+        prefetch(&*self.earliest);
     }
 
     /// Records at `now` that `bank`, which had no command, needs `command`, which its own constraints allow from cycle `from` on.
     #[inline]
-    pub(super) fn need(&mut self, bank: usize, (command, from): (Command, Cycle), now: Cycle) {
+    pub(super) fn set_needed_command(&mut self, bank: usize, (command, from): (ChannelCommand, Cycle), now: Cycle) {
         debug_assert!(self.needs.iter().all(|banks| banks >> bank & 1 == 0), "bank {bank} needs two commands");
         self.needs[command as usize] |= 1 << bank;
         self.command[bank] = command;
         if from <= now {
-            self.awake |= 1 << bank;
+            self.awake_banks |= 1 << bank;
         } else {
-            self.from[bank] = from;
+            self.earliest[bank] = from;
             self.sleep(bank, now);
         }
     }
@@ -72,10 +72,10 @@ impl Due {
     #[inline]
     fn sleep(&mut self, bank: usize, now: Cycle) {
         // Only cycles from the present on are in use, so no two cycles of the span share an entry.
-        let at = self.from[bank].min(now.after(SPAN_CYCLES - 1));
+        let at = self.earliest[bank].min(now.after(SPAN_CYCLES - 1));
         let place = at.0 % SPAN_CYCLES;
         self.wakes[place as usize] |= 1 << bank;
-        self.filled |= 1 << place;
+        self.wake_cycles_filled |= 1 << place;
         self.wake = self.wake.min(at);
     }
 
@@ -84,7 +84,7 @@ impl Due {
     pub(super) fn clear(&mut self, bank: usize) {
         let keep = !(1 << bank);
         self.needs[self.command[bank] as usize] &= keep;
-        self.awake &= keep;
+        self.awake_banks &= keep;
     }
 
     /// Advances the present to `now` and wakes the banks whose time has come.
@@ -93,38 +93,38 @@ impl Due {
         while self.wake <= now {
             let place = self.wake.0 % SPAN_CYCLES;
             let mut banks = std::mem::take(&mut self.wakes[place as usize]);
-            self.filled &= !(1 << place);
+            self.wake_cycles_filled &= !(1 << place);
             // The remaining cycles start after this position.
             let behind = self.wake.next();
-            self.wake = match self.filled.rotate_right((behind.0 % SPAN_CYCLES) as u32) {
+            self.wake = match self.wake_cycles_filled.rotate_right((behind.0 % SPAN_CYCLES) as u32) {
                 0 => Cycle::NEVER,
                 ahead => behind.after(u64::from(ahead.trailing_zeros())),
             };
             while banks != 0 {
                 let bank = banks.trailing_zeros() as usize;
                 banks &= banks - 1;
-                if self.from[bank] <= now { self.awake |= 1 << bank } else { self.sleep(bank, now) }
+                if self.earliest[bank] <= now { self.awake_banks |= 1 << bank } else { self.sleep(bank, now) }
             }
         }
     }
 
     #[inline]
-    fn awake(&self, command: Command) -> u64 {
-        self.needs[command as usize] & self.awake
+    fn awake_banks(&self, command: ChannelCommand) -> u64 {
+        self.needs[command as usize] & self.awake_banks
     }
 
     /// Returns the banks to which a read or write of their open row may be sent at `now`, except for constraints of their groups.
     #[inline]
-    pub(super) fn columns(&self, banks: &Banks, now: Cycle) -> u64 {
-        let of = |command| if banks.common_from(command) <= now { self.awake(command) } else { 0 };
-        of(Command::Read) | of(Command::Write)
+    pub(super) fn column_banks(&self, banks: &Banks, now: Cycle) -> u64 {
+        let of = |command| if banks.common_from(command) <= now { self.awake_banks(command) } else { 0 };
+        of(ChannelCommand::Read) | of(ChannelCommand::Write)
     }
 
     /// Returns the banks to which an activate or precharge may be sent at `now`, except for constraints of their groups.
     #[inline]
-    pub(super) fn rows(&self, banks: &Banks, now: Cycle) -> u64 {
-        let activates = if banks.common_from(Command::Activate) <= now { self.awake(Command::Activate) } else { 0 };
-        activates | self.awake(Command::Precharge)
+    pub(super) fn row_banks(&self, banks: &Banks, now: Cycle) -> u64 {
+        let activates = if banks.common_from(ChannelCommand::Activate) <= now { self.awake_banks(ChannelCommand::Activate) } else { 0 };
+        activates | self.awake_banks(ChannelCommand::Precharge)
     }
 
     /// Returns the first bank of `candidates`, from `first` on, whose group allows its command at `now`.
@@ -152,8 +152,8 @@ impl Due {
     #[inline]
     pub(super) fn next(&self, banks: &Banks, from: Cycle) -> Cycle {
         let mut next = self.wake;
-        for command in Command::ALL {
-            let mut left = self.awake(command);
+        for command in ChannelCommand::ALL {
+            let mut left = self.awake_banks(command);
             let common = banks.common_from(command);
             while left != 0 && next > from && common < next {
                 let bank = left.trailing_zeros() as usize;
@@ -166,7 +166,7 @@ impl Due {
 
     /// Returns the command that `bank` needs.
     #[inline]
-    pub(super) fn command(&self, bank: usize) -> Command {
+    pub(super) fn command(&self, bank: usize) -> ChannelCommand {
         let command = self.command[bank];
         debug_assert!(self.needs[command as usize] >> bank & 1 != 0, "bank {bank} gets a command that it does not need");
         command

@@ -19,6 +19,6 @@ mod timing;
 
 pub use choice::{Channel, Clocked};
 pub use command_channel::CommandChannel;
-pub use request::{CycleEvents, Owner, Request, RequestKind};
+pub use request::{CycleEvents, DramRequest, RequestKind, SliceRequest};
 pub use simple_channel::{DramCounters, SimpleChannel};
 pub use warpshard_device::{mapping, standard};

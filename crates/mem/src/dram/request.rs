@@ -25,7 +25,7 @@ pub enum RequestKind {
 /// The operation of a request, without the number in [`RequestKind`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
-pub(crate) enum Op {
+pub(crate) enum DramOp {
     #[default]
     Read,
     Write,
@@ -34,10 +34,10 @@ pub(crate) enum Op {
 
 /// A request to a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
-pub struct Request {
+pub struct DramRequest {
     /// The address, for the requester.
     pub addr: Addr,
-    /// The number in [`Request::kind`].
+    /// The number in [`DramRequest::kind`].
     pub(crate) number: u32,
     /// The row of the bank.
     pub row: u32,
@@ -45,7 +45,7 @@ pub struct Request {
     pub since: u32,
     /// The port of the requester; for a write-back, of the request that evicted the line.
     pub port: PortId,
-    pub(crate) op: Op,
+    pub(crate) op: DramOp,
     /// The bank.
     pub bank: u8,
     /// The slice of the partition that sent the request.
@@ -56,26 +56,26 @@ pub struct Request {
     pub bursts: u8,
 }
 
-const _: () = assert!(size_of::<Request>() == 32);
+const _: () = assert!(size_of::<DramRequest>() == 32);
 
 /// The origin of a request: a slice of the partition, and the request of the slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner {
+pub struct SliceRequest {
     /// The slice.
     pub slice: u8,
     /// The operation and the number in the slice.
     pub kind: RequestKind,
 }
 
-impl Request {
+impl DramRequest {
     /// Returns a copy of the request with another kind.
     #[inline]
     #[must_use]
     pub fn with_kind(self, kind: RequestKind) -> Self {
         let (op, number) = match kind {
-            RequestKind::Read { entry } => (Op::Read, u32::from(entry)),
-            RequestKind::Write { number } => (Op::Write, number),
-            RequestKind::WriteBack { number } => (Op::WriteBack, number),
+            RequestKind::Read { entry } => (DramOp::Read, u32::from(entry)),
+            RequestKind::Write { number } => (DramOp::Write, number),
+            RequestKind::WriteBack { number } => (DramOp::WriteBack, number),
         };
         Self { op, number, ..self }
     }
@@ -84,16 +84,16 @@ impl Request {
     #[inline]
     pub fn kind(&self) -> RequestKind {
         match self.op {
-            Op::Read => RequestKind::Read { entry: self.number as u16 },
-            Op::Write => RequestKind::Write { number: self.number },
-            Op::WriteBack => RequestKind::WriteBack { number: self.number },
+            DramOp::Read => RequestKind::Read { entry: self.number as u16 },
+            DramOp::Write => RequestKind::Write { number: self.number },
+            DramOp::WriteBack => RequestKind::WriteBack { number: self.number },
         }
     }
 
     /// Returns true if the request is a read.
     #[inline]
     pub fn is_read(&self) -> bool {
-        self.op == Op::Read
+        self.op == DramOp::Read
     }
 
     /// Returns the kernel of the requester.
@@ -110,8 +110,8 @@ impl Request {
 
     /// Returns the origin of the request.
     #[inline]
-    pub fn owner(&self) -> Owner {
-        Owner { slice: self.slice, kind: self.kind() }
+    pub fn owner(&self) -> SliceRequest {
+        SliceRequest { slice: self.slice, kind: self.kind() }
     }
 }
 
@@ -119,9 +119,9 @@ impl Request {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CycleEvents {
     /// The write-back that finished.
-    pub written_back: Option<Owner>,
+    pub written_back: Option<SliceRequest>,
     /// The read whose data was scheduled on the data bus, if it is known before the read finishes.
-    pub moving: Option<Owner>,
+    pub moving: Option<SliceRequest>,
     /// The read that finished and is now the youngest in the return queue, if it is known.
-    pub read: Option<Owner>,
+    pub read: Option<SliceRequest>,
 }

@@ -11,19 +11,19 @@ use warpshard_state::StateError;
 
 use super::due::first_from;
 use super::order::{self, QueueOrder};
-use super::request::Request;
+use super::request::DramRequest;
 
-const NONE: u16 = u16::MAX;
+const NO_REQUEST: u16 = u16::MAX;
 
 /// The fields of a waiting request that a search of a bank's queue for a row reads, in few bytes.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Link {
+struct RequestLink {
     row: u32,
     next: u16,
     bank: u8,
 }
 
-const _: () = assert!(size_of::<Link>() == 8);
+const _: () = assert!(size_of::<RequestLink>() == 8);
 
 /// A request in a queue and its predecessor, or the head of the queue.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
@@ -34,15 +34,15 @@ struct QueuePosition {
 
 impl QueuePosition {
     /// The position of no request.
-    const NOWHERE: Self = Self { before: NONE, at: NONE };
+    const NO_POSITION: Self = Self { before: NO_REQUEST, at: NO_REQUEST };
 }
 
 /// A queue of requests. The link with the queue's number is a sentinel in front of all requests, so that the first request is linked and
 /// unlinked like any other.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Queue {
+struct BankQueue {
     /// The number of the last request, or of the queue if it is empty.
-    last: u16,
+    last_request: u16,
     /// The row of the request that was taken last; initially the first row of banks.
     row: u32,
     /// The oldest request for that row, with a queue per bank. Requests are taken here first and appended at the end, so this request and
@@ -52,7 +52,7 @@ struct Queue {
 
 /// The number of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
-pub(super) struct Number(u16);
+pub(super) struct RequestNumber(u16);
 
 /// Requests, and the queues of waiting requests: one per bank, or one for all banks if only the oldest request of all is served.
 #[derive(Clone, Debug, warpshard_state::State)]
@@ -61,40 +61,40 @@ pub(super) struct Scheduler {
     #[state(fixed)]
     policy: DramScheduler,
     /// Links by number, as the requests; the first numbers belong to the queues. The `next` of a free number is the next free number.
-    links: Slots<Link>,
-    requests: Slots<Request>,
+    links: Slots<RequestLink>,
+    requests: Slots<DramRequest>,
     free: u16,
-    queues: Slots<Queue>,
+    queues: Slots<BankQueue>,
     /// Banks with waiting requests, with a queue per bank.
-    waiting: u64,
-    pending: u32,
+    waiting_banks: u64,
+    pending_requests: u32,
     /// The order, if it examines the queue; the queues are then empty.
-    queue_order: Option<Box<QueueOrder<Number>>>,
+    queue_order: Option<Box<QueueOrder<RequestNumber>>>,
 }
 
 impl Scheduler {
     /// Rejects saved queues whose searches would not terminate.
     fn check(&self) -> Result<(), StateError> {
-        let some = |at: u16| (at != NONE).then_some(usize::from(at));
+        let some = |at: u16| (at != NO_REQUEST).then_some(usize::from(at));
         let hits = self.queues.as_slice().iter().filter_map(|queue| some(queue.hit.at));
         let starts = (0..self.queues.count()).chain(hits).chain(some(self.free));
         warpshard_state::check_lists_end(self.links.count(), starts, |at| some(self.links.get(at as u32).next))
     }
 
     pub(super) fn new(policy: DramScheduler, banks: u32, capacity: u32, queue_order: Option<BoxedDramOrder>) -> Self {
-        assert!(capacity < u32::from(NONE) / 4, "a DRAM queue of {capacity} requests");
+        assert!(capacity < u32::from(NO_REQUEST) / 4, "a DRAM queue of {capacity} requests");
         let queues = if order::only_oldest(policy) { 1 } else { banks };
         let mut scheduler = Self {
             policy,
-            links: Slots::new((queues + capacity) as usize, Link { row: 0, next: NONE, bank: 0 }),
-            requests: Slots::new((queues + capacity) as usize, Request::default()),
-            free: NONE,
-            queues: Slots::new(queues as usize, Queue { last: NONE, row: 0, hit: QueuePosition::NOWHERE }),
-            waiting: 0,
-            pending: 0,
+            links: Slots::new((queues + capacity) as usize, RequestLink { row: 0, next: NO_REQUEST, bank: 0 }),
+            requests: Slots::new((queues + capacity) as usize, DramRequest::default()),
+            free: NO_REQUEST,
+            queues: Slots::new(queues as usize, BankQueue { last_request: NO_REQUEST, row: 0, hit: QueuePosition::NO_POSITION }),
+            waiting_banks: 0,
+            pending_requests: 0,
             queue_order: queue_order.map(|order| Box::new(QueueOrder::new(order))),
         };
-        (0..queues).for_each(|queue| scheduler.queues.get_mut(queue).last = queue as u16);
+        (0..queues).for_each(|queue| scheduler.queues.get_mut(queue).last_request = queue as u16);
         scheduler.free_from(queues);
         scheduler
     }
@@ -102,7 +102,7 @@ impl Scheduler {
     /// Makes the numbers from `first` on, and no others, free.
     fn free_from(&mut self, first: u32) {
         let count = self.links.count() as u32;
-        (first..count).for_each(|number| self.links.get_mut(number).next = if number + 1 < count { number as u16 + 1 } else { NONE });
+        (first..count).for_each(|number| self.links.get_mut(number).next = if number + 1 < count { number as u16 + 1 } else { NO_REQUEST });
         self.free = first as u16;
     }
 
@@ -111,26 +111,26 @@ impl Scheduler {
     #[inline(never)]
     fn grow(&mut self) {
         let count = self.links.count() as u32;
-        assert!(count <= u32::from(NONE) / 2, "{count} requests in a DRAM channel");
+        assert!(count <= u32::from(NO_REQUEST) / 2, "{count} requests in a DRAM channel");
         (self.links, self.requests) = (self.links.doubled(0), self.requests.doubled(0));
         self.free_from(count);
     }
 
     /// Returns a request.
     #[inline]
-    pub(super) fn request(&self, number: Number) -> &Request {
+    pub(super) fn request(&self, number: RequestNumber) -> &DramRequest {
         self.requests.get(u32::from(number.0))
     }
 
     /// Returns a mutable reference to a request.
     #[inline]
-    pub(super) fn request_mut(&mut self, number: Number) -> &mut Request {
+    pub(super) fn request_mut(&mut self, number: RequestNumber) -> &mut DramRequest {
         self.requests.get_mut(u32::from(number.0))
     }
 
     /// Removes a request that no longer waits for a bank.
     #[inline]
-    pub(super) fn release(&mut self, number: Number) {
+    pub(super) fn release(&mut self, number: RequestNumber) {
         self.links.get_mut(u32::from(number.0)).next = std::mem::replace(&mut self.free, number.0);
     }
 
@@ -144,63 +144,67 @@ impl Scheduler {
     /// Returns the number of waiting requests.
     #[inline]
     pub(super) fn pending(&self) -> u32 {
-        self.pending
+        self.pending_requests
     }
 
     /// Adds a request of `bursts` bursts; there must be space.
     #[inline]
-    pub(super) fn add(&mut self, now: Cycle, request: &Request, bursts: u8) {
-        if self.free == NONE {
+    pub(super) fn add(&mut self, now: Cycle, request: &DramRequest, bursts: u8) {
+        if self.free == NO_REQUEST {
             self.grow();
         }
         let at = self.free;
         let link = self.links.get_mut(u32::from(at));
         self.free = link.next;
-        *link = Link { row: request.row, next: NONE, bank: request.bank };
+        *link = RequestLink { row: request.row, next: NO_REQUEST, bank: request.bank };
         let place = self.requests.get_mut(u32::from(at));
         *place = *request;
         place.bursts = bursts;
         if self.queue_order.is_some() {
-            self.add_to_order(now, request, Number(at));
+            self.add_to_order(now, request, RequestNumber(at));
             return;
         }
         let number = if order::only_oldest(self.policy) { 0 } else { u32::from(request.bank) };
-        self.waiting |= 1 << number;
-        self.pending += 1;
+        self.waiting_banks |= 1 << number;
+        self.pending_requests += 1;
         let queue = self.queues.get_mut(number);
-        let before = std::mem::replace(&mut queue.last, at);
+        let before = std::mem::replace(&mut queue.last_request, at);
         self.links.get_mut(u32::from(before)).next = at;
-        let hits = (queue.hit.at == NONE) & (queue.row == request.row);
+        let hits = (queue.hit.at == NO_REQUEST) & (queue.row == request.row);
         queue.hit = select_unpredictable(hits, QueuePosition { before, at }, queue.hit);
     }
 
     /// Adds a request for an order that examines the queue.
     #[cold]
     #[inline(never)]
-    fn add_to_order(&mut self, now: Cycle, request: &Request, number: Number) {
+    fn add_to_order(&mut self, now: Cycle, request: &DramRequest, number: RequestNumber) {
         let Some(queue_order) = &mut self.queue_order else { return };
-        let Request { row, bank, port, .. } = *request;
+        let DramRequest { row, bank, port, .. } = *request;
         let (write, kernel) = (!request.is_read(), request.kernel());
-        queue_order.arrive(QueuedRequest { arrived: now, bank, row, write, port, kernel, ..QueuedRequest::default() }, number);
-        self.waiting = queue_order.banks;
-        self.pending += 1;
+        queue_order.add(QueuedRequest { arrived: now, bank, row, write, port, kernel, ..QueuedRequest::default() }, number);
+        self.waiting_banks = queue_order.banks;
+        self.pending_requests += 1;
     }
 
     /// Takes the request that an order which examines the queue chooses for a bank of `idle`.
     #[cold]
     #[inline(never)]
-    fn schedule_by_order(&mut self, now: Cycle, idle: u64, hits: impl Fn(&QueuedRequest) -> bool) -> Option<Number> {
+    fn schedule_by_order(&mut self, now: Cycle, idle: u64, hits: impl Fn(&QueuedRequest) -> bool) -> Option<RequestNumber> {
         let queue_order = self.queue_order.as_mut()?;
-        let taken = queue_order.take(now, |request| (hits(request), idle >> request.bank & 1 != 0))?;
-        self.waiting = queue_order.banks;
-        self.pending -= 1;
+        let taken = queue_order.remove_served(now, |request| (hits(request), idle >> request.bank & 1 != 0))?;
+        self.waiting_banks = queue_order.banks;
+        self.pending_requests -= 1;
         Some(taken)
     }
 
     /// Returns true if a bank of `idle` could take a request.
     #[inline]
     pub(super) fn can_schedule(&self, idle: u64) -> bool {
-        if order::only_oldest(self.policy) { self.pending > 0 && idle >> self.head_bank() & 1 != 0 } else { self.waiting & idle != 0 }
+        if order::only_oldest(self.policy) {
+            self.pending_requests > 0 && idle >> self.head_bank() & 1 != 0
+        } else {
+            self.waiting_banks & idle != 0
+        }
     }
 
     /// Returns the first request of a queue.
@@ -218,7 +222,7 @@ impl Scheduler {
     /// that examines the queue, whether the row of a request is open.
     // This function is called from one place, for every command clock.
     #[inline(always)]
-    pub(super) fn schedule(&mut self, now: Cycle, idle: u64, from: u32, hits: impl Fn(&QueuedRequest) -> bool) -> Option<Number> {
+    pub(super) fn schedule(&mut self, now: Cycle, idle: u64, from: u32, hits: impl Fn(&QueuedRequest) -> bool) -> Option<RequestNumber> {
         if !self.can_schedule(idle) {
             return None;
         }
@@ -228,43 +232,43 @@ impl Scheduler {
         if order::only_oldest(self.policy) {
             let first = self.front(0);
             self.remove(0, first);
-            return Some(Number(first.at));
+            return Some(RequestNumber(first.at));
         }
-        let number = first_from(self.waiting & idle, from) as u32;
+        let number = first_from(self.waiting_banks & idle, from) as u32;
         let (front, hit) = (self.front(number), self.queues.get(number).hit);
-        let position = select_unpredictable(order::serves_hit(self.policy, hit.at != NONE), hit, front);
-        let Link { row, next, .. } = self.remove(number, position);
+        let position = select_unpredictable(order::serves_hit(self.policy, hit.at != NO_REQUEST), hit, front);
+        let RequestLink { row, next, .. } = self.remove(number, position);
         // All older requests are for another row.
         let hit = self.oldest(QueuePosition { before: position.before, at: next }, row);
         let queue = self.queues.get_mut(number);
         (queue.row, queue.hit) = (row, hit);
-        Some(Number(position.at))
+        Some(RequestNumber(position.at))
     }
 
     /// Returns the oldest request for a row, starting at a position.
     #[inline]
     fn oldest(&self, mut position: QueuePosition, row: u32) -> QueuePosition {
-        while position.at != NONE {
+        while position.at != NO_REQUEST {
             let link = self.links.get(u32::from(position.at));
             if link.row == row {
                 return position;
             }
             position = QueuePosition { before: position.at, at: link.next };
         }
-        QueuePosition::NOWHERE
+        QueuePosition::NO_POSITION
     }
 
     /// Unlinks a request from its queue; its data is kept until it is released. Returns its link.
     // The code has no branches, because the position in the queue, first or last, is unpredictable.
     #[inline]
-    fn remove(&mut self, number: u32, QueuePosition { before, at }: QueuePosition) -> Link {
+    fn remove(&mut self, number: u32, QueuePosition { before, at }: QueuePosition) -> RequestLink {
         let link = *self.links.get(u32::from(at));
         self.links.get_mut(u32::from(before)).next = link.next;
-        self.pending -= 1;
+        self.pending_requests -= 1;
         let queue = self.queues.get_mut(number);
-        let last = link.next == NONE;
-        queue.last = select_unpredictable(last, before, queue.last);
-        self.waiting &= !(u64::from(last & (u32::from(before) == number)) << number);
+        let last = link.next == NO_REQUEST;
+        queue.last_request = select_unpredictable(last, before, queue.last_request);
+        self.waiting_banks &= !(u64::from(last & (u32::from(before) == number)) << number);
         link
     }
 }

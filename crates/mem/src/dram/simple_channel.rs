@@ -3,14 +3,14 @@
 use warpshard_base::{Cycle, Ring, SECTOR_BYTES, Slots, prefetch};
 use warpshard_config::machine::Dram;
 use warpshard_seam::{BoxedDramOrder, QueuedRequest};
-use warpshard_stats::activity::Log;
-use warpshard_stats::{Latencies, counters};
+use warpshard_stats::activity::EventLog;
+use warpshard_stats::{LatencyCounts, counters};
 
-use super::bank::{Banks, Command};
-use super::control::Issued;
-use super::due::Due;
-use super::request::{CycleEvents, Owner, Request, RequestKind};
-use super::scheduler::{Number, Scheduler};
+use super::bank::{Banks, ChannelCommand};
+use super::control::IssuedCommand;
+use super::due::BankWakeups;
+use super::request::{CycleEvents, DramRequest, RequestKind, SliceRequest};
+use super::scheduler::{RequestNumber, Scheduler};
 use super::timing::Timing;
 use crate::dram::standard;
 
@@ -43,22 +43,22 @@ pub struct SimpleChannel {
     banks: Banks,
     scheduler: Scheduler,
     /// The request that each bank serves, for the banks in `busy`, and the next command of each bank.
-    serving: Slots<Number>,
-    due: Due,
-    busy: u64,
-    all: u64,
+    served_requests: Slots<RequestNumber>,
+    due: BankWakeups,
+    busy_banks: u64,
+    all_banks: u64,
     /// The bank at which the rotation of commands begins.
     first: u32,
     /// Requests whose last data is in flight, with their times on the data bus.
-    moving: Ring<(u64, Number)>,
+    requests_on_bus: Ring<(u64, RequestNumber)>,
     /// Cycles in which the data bus was stopped by a full return queue, and the last time in use on the bus.
-    stopped: u64,
+    stopped_cycles: u64,
     last_place: u64,
-    returned: Ring<Number>,
+    returned_requests: Ring<RequestNumber>,
     counters: DramCounters,
-    read_latency: Latencies,
+    read_latency: LatencyCounts,
     /// The log of commands, if they are recorded.
-    log: Option<Box<Log<Issued>>>,
+    log: Option<Box<EventLog<IssuedCommand>>>,
 }
 
 impl SimpleChannel {
@@ -86,28 +86,28 @@ impl SimpleChannel {
             return_queue: spec.return_queue as usize,
             banks: Banks::new(spec, timing),
             scheduler: Scheduler::new(spec.scheduler, spec.banks, spec.queue, order),
-            serving: Slots::new(spec.banks as usize, Number::default()),
-            due: Due::new(spec.banks),
-            busy: 0,
-            all: u64::MAX >> (64 - spec.banks),
+            served_requests: Slots::new(spec.banks as usize, RequestNumber::default()),
+            due: BankWakeups::new(spec.banks),
+            busy_banks: 0,
+            all_banks: u64::MAX >> (64 - spec.banks),
             first: 0,
-            moving: Ring::new(timing.read_latency as usize + 2),
-            stopped: 0,
+            requests_on_bus: Ring::new(timing.read_latency as usize + 2),
+            stopped_cycles: 0,
             last_place: 0,
-            returned: Ring::new(8),
+            returned_requests: Ring::new(8),
             counters: DramCounters::default(),
-            read_latency: Latencies::default(),
+            read_latency: LatencyCounts::default(),
             log: None,
         }
     }
 
     /// Starts to record commands.
-    pub(super) fn record(&mut self, log: Log<Issued>) {
+    pub(super) fn record(&mut self, log: EventLog<IssuedCommand>) {
         self.log = Some(Box::new(log));
     }
 
     /// Stops the recording and returns the recorded commands.
-    pub(super) fn take_log(&mut self) -> Log<Issued> {
+    pub(super) fn take_log(&mut self) -> EventLog<IssuedCommand> {
         self.log.take().map(|log| *log).unwrap_or_default()
     }
 
@@ -122,7 +122,7 @@ impl SimpleChannel {
     }
 
     /// Returns the latencies of the reads, in DRAM cycles from leaving the slice to the last data.
-    pub fn read_latency(&self) -> &Latencies {
+    pub fn read_latency(&self) -> &LatencyCounts {
         &self.read_latency
     }
 
@@ -137,8 +137,8 @@ impl SimpleChannel {
         self.banks.prefetch();
         self.due.prefetch();
         self.scheduler.prefetch();
-        prefetch(self.serving.as_slice());
-        self.moving.prefetch_first(EXPECTED_TRANSFERS);
+        prefetch(self.served_requests.as_slice());
+        self.requests_on_bus.prefetch_first(EXPECTED_TRANSFERS);
     }
 
     /// Returns true if the scheduler queue is full.
@@ -149,13 +149,13 @@ impl SimpleChannel {
 
     /// Returns the number of requests in the channel.
     pub fn occupancy(&self) -> usize {
-        let waiting = self.scheduler.pending() + self.busy.count_ones();
-        waiting as usize + self.moving.len() + self.returned.len()
+        let waiting = self.scheduler.pending() + self.busy_banks.count_ones();
+        waiting as usize + self.requests_on_bus.len() + self.returned_requests.len()
     }
 
     /// Adds a request at the end of a cycle; the scheduler examines it in the next one.
     #[inline]
-    pub fn push(&mut self, now: Cycle, request: &Request) {
+    pub fn push(&mut self, now: Cycle, request: &DramRequest) {
         debug_assert!(!self.is_full(), "a request for {} enters a full channel", request.addr);
         let bursts = self.bursts[request.sectors().count() as usize % self.bursts.len()];
         self.scheduler.add(now, request, bursts);
@@ -163,20 +163,20 @@ impl SimpleChannel {
 
     /// Returns the oldest finished read or awaited write.
     #[inline]
-    pub fn returned(&self) -> Option<&Request> {
-        self.returned.front().map(|number| self.scheduler.request(*number))
+    pub fn oldest_returned(&self) -> Option<&DramRequest> {
+        self.returned_requests.front().map(|number| self.scheduler.request(*number))
     }
 
     /// Returns the request that uses the data bus after the first `place` ones.
     #[inline]
-    pub fn moving(&self, place: usize) -> Option<&Request> {
-        self.moving.get(place).map(|(_, number)| self.scheduler.request(*number))
+    pub fn moving(&self, place: usize) -> Option<&DramRequest> {
+        self.requests_on_bus.get(place).map(|(_, number)| self.scheduler.request(*number))
     }
 
     /// Removes the oldest finished read or awaited write, which the caller has read.
     #[inline]
     pub fn drop_returned(&mut self) {
-        if let Some(number) = self.returned.pop() {
+        if let Some(number) = self.returned_requests.pop() {
             self.scheduler.release(number);
         }
     }
@@ -184,7 +184,7 @@ impl SimpleChannel {
     /// Returns true if the return queue is full, so that the data bus stops.
     #[inline]
     pub fn return_full(&self) -> bool {
-        self.returned.len() >= self.return_queue
+        self.returned_requests.len() >= self.return_queue
     }
 
     /// Simulates one command clock: data, scheduler, commands.
@@ -195,21 +195,21 @@ impl SimpleChannel {
         self.move_data(now, &mut events);
         let banks = &self.banks;
         let hits = |request: &QueuedRequest| {
-            let (command, _) = banks.next(usize::from(request.bank), request.row, request.write);
-            matches!(command, Command::Read | Command::Write)
+            let (command, _) = banks.next_command(usize::from(request.bank), request.row, request.write);
+            matches!(command, ChannelCommand::Read | ChannelCommand::Write)
         };
-        if let Some(number) = self.scheduler.schedule(now, !self.busy & self.all, self.first, hits) {
+        if let Some(number) = self.scheduler.schedule(now, !self.busy_banks & self.all_banks, self.first, hits) {
             let request = self.scheduler.request(number);
             let bank = usize::from(request.bank);
-            let next = self.banks.next(bank, request.row, !request.is_read());
-            let hit = matches!(next.0, Command::Read | Command::Write);
+            let next = self.banks.next_command(bank, request.row, !request.is_read());
+            let hit = matches!(next.0, ChannelCommand::Read | ChannelCommand::Write);
             *(if hit { &mut self.counters.row_hits } else { &mut self.counters.row_misses }) += 1;
-            *self.serving.get_mut(bank as u32) = number;
-            self.busy |= 1 << bank;
-            self.due.need(bank, next, now);
+            *self.served_requests.get_mut(bank as u32) = number;
+            self.busy_banks |= 1 << bank;
+            self.due.set_needed_command(bank, next, now);
             self.turn_to(self.first + 1);
         }
-        if self.busy != 0 {
+        if self.busy_banks != 0 {
             events.moving = self.issue(now);
         }
         events
@@ -219,11 +219,11 @@ impl SimpleChannel {
     /// [`Cycle::NEVER`] if the channel is empty. The cycle may be too early, never too late.
     #[inline(always)]
     pub fn next_event(&self, from: Cycle) -> Cycle {
-        if self.return_full() || self.scheduler.can_schedule(!self.busy & self.all) {
+        if self.return_full() || self.scheduler.can_schedule(!self.busy_banks & self.all_banks) {
             return from;
         }
-        match self.moving.front() {
-            Some((place, _)) => self.due.next(&self.banks, from).min(Cycle(place + self.stopped)).max(from),
+        match self.requests_on_bus.front() {
+            Some((place, _)) => self.due.next(&self.banks, from).min(Cycle(place + self.stopped_cycles)).max(from),
             None => self.due.next(&self.banks, from),
         }
     }
@@ -232,13 +232,13 @@ impl SimpleChannel {
     #[inline]
     fn move_data(&mut self, now: Cycle, events: &mut CycleEvents) {
         if self.return_full() {
-            self.stopped += 1;
+            self.stopped_cycles += 1;
             return;
         }
-        let Some((place, number)) = self.moving.front() else { return };
+        let Some((place, number)) = self.requests_on_bus.front() else { return };
         let request = self.scheduler.request(*number);
-        debug_assert!(place + self.stopped >= now.0, "data of {} moves late at {now}", request.addr);
-        if place + self.stopped > now.0 {
+        debug_assert!(place + self.stopped_cycles >= now.0, "data of {} moves late at {now}", request.addr);
+        if place + self.stopped_cycles > now.0 {
             return;
         }
         let owner = Some(request.owner());
@@ -250,28 +250,28 @@ impl SimpleChannel {
                 events.read = owner;
                 self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since)));
             }
-            self.returned.append(*number);
+            self.returned_requests.append(*number);
         }
-        self.moving.drop_front();
+        self.requests_on_bus.drop_front();
     }
 
     /// Issues a column command and a row command, or one of them if they share a bus. Returns the origin of the read whose data was
     /// scheduled on the data bus.
     #[inline]
-    fn issue(&mut self, now: Cycle) -> Option<Owner> {
+    fn issue(&mut self, now: Cycle) -> Option<SliceRequest> {
         let mut moving = None;
         self.due.advance(now);
-        let columns = if self.has_place(now) { self.due.columns(&self.banks, now) } else { 0 };
+        let columns = if self.has_place(now) { self.due.column_banks(&self.banks, now) } else { 0 };
         if self.dual_bus {
             if let Some(bank) = self.due.choose(columns, self.first, &self.banks, now) {
-                moving = self.column(bank, now);
+                moving = self.send_column_command(bank, now);
             }
-            let rows = self.due.rows(&self.banks, now);
+            let rows = self.due.row_banks(&self.banks, now);
             if let Some(bank) = self.due.choose(rows, self.first, &self.banks, now) {
-                self.row(bank, now);
+                self.send_row_command(bank, now);
             }
-        } else if let Some(bank) = self.due.choose(columns | self.due.rows(&self.banks, now), self.first, &self.banks, now) {
-            if columns >> bank & 1 != 0 { moving = self.column(bank, now) } else { self.row(bank, now) }
+        } else if let Some(bank) = self.due.choose(columns | self.due.row_banks(&self.banks, now), self.first, &self.banks, now) {
+            if columns >> bank & 1 != 0 { moving = self.send_column_command(bank, now) } else { self.send_row_command(bank, now) }
         }
         moving
     }
@@ -279,20 +279,20 @@ impl SimpleChannel {
     /// Returns true if the data bus has a free time for a command at `now`.
     #[inline]
     fn has_place(&self, now: Cycle) -> bool {
-        self.last_place <= now.0 - self.stopped + self.timing.read_latency
+        self.last_place <= now.0 - self.stopped_cycles + self.timing.read_latency
     }
 
     /// Reads or writes a burst; returns the origin of the read whose last burst was scheduled on the data bus.
     // This function is called from one place for every burst; the other call is for a shared command bus.
     #[inline(always)]
-    fn column(&mut self, bank: usize, now: Cycle) -> Option<Owner> {
-        let present = now.0 - self.stopped;
-        let number = *self.serving.get(bank as u32);
+    fn send_column_command(&mut self, bank: usize, now: Cycle) -> Option<SliceRequest> {
+        let present = now.0 - self.stopped_cycles;
+        let number = *self.served_requests.get(bank as u32);
         let request = self.scheduler.request_mut(number);
         let write = !request.is_read();
         if let Some(log) = &mut self.log {
             let command = if write { standard::Command::Write } else { standard::Command::Read };
-            log.push(now.0, Issued { at: now, command, bank: bank as u8, row: request.row });
+            log.push(now.0, IssuedCommand { at: now, command, bank: bank as u8, row: request.row });
         }
         self.banks.column(bank, write, now);
         let latency = if write { self.timing.write_latency } else { self.timing.read_latency };
@@ -305,21 +305,21 @@ impl SimpleChannel {
             return None;
         }
         let owner = request.owner();
-        self.moving.append((self.last_place, number));
-        self.busy &= !(1 << bank);
+        self.requests_on_bus.append((self.last_place, number));
+        self.busy_banks &= !(1 << bank);
         self.due.clear(bank);
         (!write).then_some(owner)
     }
 
-    fn row(&mut self, bank: usize, now: Cycle) {
-        let request = self.scheduler.request(*self.serving.get(bank as u32));
+    fn send_row_command(&mut self, bank: usize, now: Cycle) {
+        let request = self.scheduler.request(*self.served_requests.get(bank as u32));
         let (row, reads) = (request.row, request.is_read());
         if let Some(log) = &mut self.log {
-            let opens = self.due.command(bank) != Command::Precharge;
+            let opens = self.due.command(bank) != ChannelCommand::Precharge;
             let command = if opens { standard::Command::Activate } else { standard::Command::Precharge };
-            log.push(now.0, Issued { at: now, command, bank: bank as u8, row });
+            log.push(now.0, IssuedCommand { at: now, command, bank: bank as u8, row });
         }
-        if self.due.command(bank) == Command::Precharge {
+        if self.due.command(bank) == ChannelCommand::Precharge {
             self.banks.precharge(bank, now);
             self.counters.precharges += 1;
         } else {
@@ -327,7 +327,7 @@ impl SimpleChannel {
             self.counters.activates += 1;
         }
         self.due.clear(bank);
-        self.due.need(bank, self.banks.next(bank, row, !reads), now);
+        self.due.set_needed_command(bank, self.banks.next_command(bank, row, !reads), now);
         self.turn_to(bank as u32 + 1);
     }
 
@@ -335,6 +335,6 @@ impl SimpleChannel {
     #[inline]
     fn turn_to(&mut self, bank: u32) {
         let bank = bank % u64::BITS;
-        self.first = if self.all >> bank & 1 == 0 { 0 } else { bank };
+        self.first = if self.all_banks >> bank & 1 == 0 { 0 } else { bank };
     }
 }

@@ -10,7 +10,7 @@ use super::simple_channel::SimpleChannel;
 use super::*;
 
 /// Returns the HBM2 channel of SM7_QV100.
-fn hbm2() -> Dram {
+fn hbm2_dram() -> Dram {
     Dram {
         banks: 16,
         bank_groups: 4,
@@ -40,20 +40,20 @@ fn hbm2() -> Dram {
     }
 }
 
-fn one(sectors: u8) -> KernelSectors {
+fn first_sectors(sectors: u8) -> KernelSectors {
     KernelSectors::new(KernelIndex(0), SectorMask(sectors))
 }
 
-fn request(kind: RequestKind, bank: u8, row: u32) -> Request {
-    let request = Request { addr: Addr(u64::from(number(kind)) * 32), row, bank, part: one(0b1), ..Request::default() };
+fn request(kind: RequestKind, bank: u8, row: u32) -> DramRequest {
+    let request = DramRequest { addr: Addr(u64::from(number(kind)) * 32), row, bank, part: first_sectors(0b1), ..DramRequest::default() };
     request.with_kind(kind)
 }
 
-fn read(bank: u8, row: u32, number: u32) -> Request {
+fn read(bank: u8, row: u32, number: u32) -> DramRequest {
     request(RequestKind::Read { entry: number as u16 }, bank, row)
 }
 
-fn write(bank: u8, row: u32, number: u32) -> Request {
+fn write(bank: u8, row: u32, number: u32) -> DramRequest {
     request(RequestKind::WriteBack { number }, bank, row)
 }
 
@@ -66,24 +66,24 @@ fn number(kind: RequestKind) -> u32 {
 }
 
 /// Removes all returned requests.
-fn drain(channel: &mut SimpleChannel) {
-    while channel.returned().is_some() {
+fn drain_returned(channel: &mut SimpleChannel) {
+    while channel.oldest_returned().is_some() {
         channel.drop_returned();
     }
 }
 
 /// Pushes each request at the end of its cycle and removes each one cycle after its return. Returns (cycle of the return or the finish,
 /// token), sorted by cycle.
-fn play(channel: &mut SimpleChannel, requests: &[(u64, Request)], cycles: u64, every: bool) -> Vec<(u64, u32)> {
+fn run_requests(channel: &mut SimpleChannel, requests: &[(u64, DramRequest)], cycles: u64, every: bool) -> Vec<(u64, u32)> {
     let mut done = Vec::new();
     let mut next = 0;
     let mut now = 0;
     while now < cycles {
-        drain(channel);
+        drain_returned(channel);
         if let Some(finished) = channel.cycle(Cycle(now)).written_back {
             done.push((now, number(finished.kind)));
         }
-        if let Some(returned) = channel.returned() {
+        if let Some(returned) = channel.oldest_returned() {
             done.push((now, number(returned.kind())));
         }
         if next < requests.len() && requests[next].0 <= now && !channel.is_full() {
@@ -99,28 +99,28 @@ fn play(channel: &mut SimpleChannel, requests: &[(u64, Request)], cycles: u64, e
 
 #[test]
 fn a_read_of_a_closed_row_takes_activate_and_column_latency() {
-    let done = play(&mut SimpleChannel::new(&hbm2()), &[(0, read(3, 7, 1))], 1000, true);
+    let done = run_requests(&mut SimpleChannel::new(&hbm2_dram()), &[(0, read(3, 7, 1))], 1000, true);
     // The bank gets the request and is activated in cycle 1, reads in 13 and has the data in 25.
     assert_eq!(done, [(1 + 12 + 12, 1)]);
 }
 
 #[test]
 fn another_row_waits_for_tras_and_a_precharge() {
-    let late = play(&mut SimpleChannel::new(&hbm2()), &[(0, read(3, 7, 1)), (100, read(3, 8, 2))], 1000, true);
+    let late = run_requests(&mut SimpleChannel::new(&hbm2_dram()), &[(0, read(3, 7, 1)), (100, read(3, 8, 2))], 1000, true);
     assert_eq!(late, [(25, 1), (101 + 12 + 12 + 12, 2)]);
-    let early = play(&mut SimpleChannel::new(&hbm2()), &[(0, read(3, 7, 1)), (1, read(3, 8, 2))], 1000, true);
+    let early = run_requests(&mut SimpleChannel::new(&hbm2_dram()), &[(0, read(3, 7, 1)), (1, read(3, 8, 2))], 1000, true);
     assert_eq!(early, [(25, 1), (1 + 28 + 12 + 12 + 12, 2)], "tRAS after the activate of cycle 1, then tRP, tRCD, tCL");
 }
 
 #[test]
 fn reads_of_an_open_row_stream_at_the_rate_of_their_bank_groups() {
     let one_bank: Vec<_> = (0..32).map(|i| (0, read(0, 0, i))).collect();
-    let done = play(&mut SimpleChannel::new(&hbm2()), &one_bank, 1000, true);
+    let done = run_requests(&mut SimpleChannel::new(&hbm2_dram()), &one_bank, 1000, true);
     let gaps: Vec<_> = done.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
     assert!(gaps[..].iter().all(|gap| *gap == 2), "tCCDL apart: {gaps:?}");
     let groups: Vec<_> = (0..400).map(|i| (0, read((i % 4) as u8, 0, i))).collect();
-    let mut channel = SimpleChannel::new(&hbm2());
-    let done = play(&mut channel, &groups, 2000, true);
+    let mut channel = SimpleChannel::new(&hbm2_dram());
+    let done = run_requests(&mut channel, &groups, 2000, true);
     assert_eq!(done.len(), 400);
     let span = done[399].0 - done[40].0;
     // One bank per cycle gets its next request, so a bank group is sometimes late by a cycle.
@@ -131,7 +131,7 @@ fn reads_of_an_open_row_stream_at_the_rate_of_their_bank_groups() {
 #[test]
 fn a_read_after_a_write_waits_for_the_bus_to_turn() {
     let requests = [(0, write(0, 5, 1)), (40, write(0, 5, 2)), (40, read(1, 0, 3)), (42, read(0, 5, 4))];
-    let done = play(&mut SimpleChannel::new(&hbm2()), &requests, 1000, true);
+    let done = run_requests(&mut SimpleChannel::new(&hbm2_dram()), &requests, 1000, true);
     let at = |token| done.iter().find(|(_, t)| *t == token).unwrap().0;
     // The activate allows the write after tRCD - WL - 1 cycles, and its data follows after WL cycles.
     assert_eq!(at(1), 1 + 9 + 2);
@@ -143,7 +143,7 @@ fn a_read_after_a_write_waits_for_the_bus_to_turn() {
 fn open_rows_are_served_first_only_if_the_scheduler_prefers_hits() {
     let requests = [(0, read(0, 1, 1)), (1, read(0, 2, 2)), (2, read(0, 1, 3))];
     let order = |scheduler| {
-        let done = play(&mut SimpleChannel::new(&Dram { scheduler, ..hbm2() }), &requests, 1000, true);
+        let done = run_requests(&mut SimpleChannel::new(&Dram { scheduler, ..hbm2_dram() }), &requests, 1000, true);
         done.into_iter().map(|(_, token)| token).collect::<Vec<_>>()
     };
     assert_eq!(order(DramScheduler::FrFcfs), [1, 3, 2]);
@@ -152,7 +152,7 @@ fn open_rows_are_served_first_only_if_the_scheduler_prefers_hits() {
 
 #[test]
 fn a_full_return_queue_stops_the_data_bus() {
-    let mut channel = SimpleChannel::new(&Dram { return_queue: 2, ..hbm2() });
+    let mut channel = SimpleChannel::new(&Dram { return_queue: 2, ..hbm2_dram() });
     let mut now = 0;
     for i in 0..8 {
         channel.cycle(Cycle(now));
@@ -166,7 +166,7 @@ fn a_full_return_queue_stops_the_data_bus() {
     assert!(channel.return_full());
     let mut got = Vec::new();
     for _ in 0..200 {
-        if let Some(returned) = channel.returned() {
+        if let Some(returned) = channel.oldest_returned() {
             got.push(number(returned.kind()));
             channel.drop_returned();
         }
@@ -179,12 +179,12 @@ fn a_full_return_queue_stops_the_data_bus() {
 
 #[test]
 fn one_command_bus_carries_one_command_a_cycle() {
-    let spec = Dram { dual_command_bus: false, bank_groups: 1, ..hbm2() };
+    let spec = Dram { dual_command_bus: false, bank_groups: 1, ..hbm2_dram() };
     let mut channel = SimpleChannel::new(&spec);
     let (mut before, mut pushed) = (0, 0);
     for now in 0..3000u64 {
         channel.cycle(Cycle(now));
-        drain(&mut channel);
+        drain_returned(&mut channel);
         let c = channel.counters();
         let commands = c.reads + c.writes + c.activates + c.precharges;
         assert!(commands <= before + 1, "{} commands in cycle {now}", commands - before);
@@ -199,20 +199,20 @@ fn one_command_bus_carries_one_command_a_cycle() {
 
 #[test]
 fn requests_of_several_sectors_move_several_bursts() {
-    let mut channel = SimpleChannel::new(&hbm2());
-    let wide = Request { part: one(0b1011), ..write(0, 0, 9) };
-    let done = play(&mut channel, &[(0, wide)], 100, true);
+    let mut channel = SimpleChannel::new(&hbm2_dram());
+    let wide = DramRequest { part: first_sectors(0b1011), ..write(0, 0, 9) };
+    let done = run_requests(&mut channel, &[(0, wide)], 100, true);
     assert_eq!(channel.counters().writes, 3);
     assert_eq!(done, [(1 + 9 + 2 + 2 * 2, 9)], "three bursts of one bank group");
 }
 
 /// A channel with a dual command bus as GPGPU-Sim describes it: a timer per constraint, counted down every cycle.
 #[derive(Default)]
-struct Countdown {
+struct CountdownChannel {
     first: usize,
-    waiting: Vec<Request>,
+    waiting: Vec<DramRequest>,
     sticky: [Option<u32>; 16],
-    serving: [Option<Request>; 16],
+    serving: [Option<DramRequest>; 16],
     row: [u32; 16],
     open: [bool; 16],
     /// Timers per bank: read, write, precharge after activate, activate, precharge of the row cycle, precharge after write, precharge after
@@ -230,11 +230,11 @@ struct Countdown {
     rrd: u32,
     rtw: u32,
     wtr: u32,
-    bus: Vec<(u64, Request)>,
+    bus: Vec<(u64, DramRequest)>,
     last: u64,
 }
 
-impl Countdown {
+impl CountdownChannel {
     fn cycle(&mut self, now: u64) -> Option<u32> {
         let done = self.bus.iter().position(|(at, _)| *at == now).map(|i| number(self.bus.remove(i).1.kind()));
         for i in 0..16 {
@@ -242,7 +242,7 @@ impl Countdown {
             if self.serving[b].is_some() || !self.waiting.iter().any(|r| usize::from(r.bank) == b) {
                 continue;
             }
-            let of = |row: u32, list: &[Request]| list.iter().position(|r| usize::from(r.bank) == b && r.row == row);
+            let of = |row: u32, list: &[DramRequest]| list.iter().position(|r| usize::from(r.bank) == b && r.row == row);
             let row = self.sticky[b].unwrap_or_else(|| match of(self.row[b], &self.waiting) {
                 Some(_) => self.row[b],
                 None => self.waiting.iter().find(|r| usize::from(r.bank) == b).unwrap().row,
@@ -309,16 +309,16 @@ proptest! {
             (at, if *writes { write(*bank, *row, i as u32) } else { read(*bank, *row, i as u32) })
         }).collect();
         let end = 20_000;
-        let mut every = SimpleChannel::new(&hbm2());
-        let done = play(&mut every, &requests, end, true);
-        let mut jumping = SimpleChannel::new(&hbm2());
-        prop_assert_eq!(&play(&mut jumping, &requests, end, false), &done);
+        let mut every = SimpleChannel::new(&hbm2_dram());
+        let done = run_requests(&mut every, &requests, end, true);
+        let mut jumping = SimpleChannel::new(&hbm2_dram());
+        prop_assert_eq!(&run_requests(&mut jumping, &requests, end, false), &done);
         prop_assert_eq!(every.counters(), jumping.counters());
         prop_assert_eq!(every.read_latency(), jumping.read_latency());
         prop_assert_eq!(done.len(), requests.len());
         prop_assert_eq!(every.occupancy(), 0);
 
-        let (mut model, mut expected, mut next) = (Countdown::default(), Vec::new(), 0);
+        let (mut model, mut expected, mut next) = (CountdownChannel::default(), Vec::new(), 0);
         for now in 0..end {
             expected.extend(model.cycle(now).map(|token| (now, token)));
             if next < requests.len() && requests[next].0 <= now && model.waiting.len() < 64 {

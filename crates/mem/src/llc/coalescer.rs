@@ -33,15 +33,15 @@ const MAX_REQUESTERS: usize = 8;
 
 /// A requester and its sectors.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-struct Requester {
+struct ReadRequester {
     token: u32,
     port: PortId,
     kernel: KernelIndex,
     sectors: SectorMask,
 }
 
-impl Requester {
-    fn of(packet: &MemPacket) -> Self {
+impl ReadRequester {
+    fn of_packet(packet: &MemPacket) -> Self {
         Self { token: packet.token, port: packet.port, kernel: packet.kernel(), sectors: packet.sectors() }
     }
 }
@@ -53,22 +53,22 @@ struct SharedRead {
     /// The group of the SMs that share the read.
     group: u16,
     /// The requester of the read that was forwarded to the slice.
-    first: Requester,
+    first: ReadRequester,
     /// The sectors without a reply.
-    missing: SectorMask,
+    missing_sectors: SectorMask,
     /// True if further requesters may join.
     open: bool,
     /// The joined requesters; the first `joined` entries are valid.
-    others: [Requester; MAX_REQUESTERS - 1],
+    others: [ReadRequester; MAX_REQUESTERS - 1],
     /// Number of joined requesters.
-    joined: u8,
+    joined_count: u8,
 }
 
 impl SharedRead {
-    fn join(&mut self, reader: Requester, requesters: u32) {
-        self.others[usize::from(self.joined)] = reader;
-        self.joined += 1;
-        self.open = u32::from(self.joined) + 1 < requesters;
+    fn join(&mut self, reader: ReadRequester, requesters: u32) {
+        self.others[usize::from(self.joined_count)] = reader;
+        self.joined_count += 1;
+        self.open = u32::from(self.joined_count) + 1 < requesters;
     }
 }
 
@@ -143,17 +143,25 @@ impl Coalescer {
         let Some(group) = self.groups.get(packet.port.index()).copied() else { return Some(CoalescerOutcome::Forwarded(packet)) };
         self.counters.coalescer_reads += 1;
         let covers = |read: &&mut SharedRead| {
-            let whole = read.missing == read.first.sectors && packet.sectors().0 & !read.missing.0 == 0;
+            let whole = read.missing_sectors == read.first.sectors && packet.sectors().0 & !read.missing_sectors.0 == 0;
             read.open && read.line == line && read.group == group && whole
         };
         if let Some(read) = reads.iter_mut().find(covers) {
-            read.join(Requester::of(&packet), self.spec.requesters);
+            read.join(ReadRequester::of_packet(&packet), self.spec.requesters);
             self.counters.coalescer_joined += 1;
             return Some(CoalescerOutcome::Joined);
         }
         if reads.len() < WAYS {
             let (others, joined) = Default::default();
-            reads.push(SharedRead { line, group, first: Requester::of(&packet), missing: packet.sectors(), open: true, others, joined });
+            reads.push(SharedRead {
+                line,
+                group,
+                first: ReadRequester::of_packet(&packet),
+                missing_sectors: packet.sectors(),
+                open: true,
+                others,
+                joined_count: joined,
+            });
         } else {
             self.counters.coalescer_full += 1;
         }
@@ -171,18 +179,18 @@ impl Coalescer {
         let is_replied = |read: &SharedRead| read.line == line && read.first.token == packet.token && read.first.port == packet.port;
         let Some(entry) = reads.iter().position(is_replied) else { return };
         let read = &mut reads[entry];
-        read.missing.0 &= !packet.sectors().0;
-        for reader in &read.others[..usize::from(read.joined)] {
+        read.missing_sectors.0 &= !packet.sectors().0;
+        for reader in &read.others[..usize::from(read.joined_count)] {
             let sectors = SectorMask(packet.sectors().0 & reader.sectors.0);
             if sectors.0 != 0 {
                 // A packet of one sector has the address of the sector.
                 let addr = if sectors.count() == 1 { line.0 + u64::from(sectors.0.trailing_zeros()) * SECTOR_BYTES } else { line.0 };
-                let Requester { token, port, kernel, .. } = *reader;
+                let ReadRequester { token, port, kernel, .. } = *reader;
                 let part = PacketPart::new(kernel, sectors);
                 self.copies.push_back(MemPacket { addr: Addr(addr), token, port, part, ..*packet });
             }
         }
-        if read.missing.0 == 0 {
+        if read.missing_sectors.0 == 0 {
             reads.swap_remove(entry);
         }
     }

@@ -16,7 +16,7 @@ use warpshard_base::{Addr, Cycle};
 use warpshard_config::machine::Halves;
 use warpshard_protocol::{MemOp, MemPacket};
 
-use crate::cache::{Access, AccessKind, DataCache, Owner};
+use crate::cache::{AccessKind, AccessOrigin, CacheAccess, DataCache};
 
 /// The address bit that marks copies. In addresses of CPU cores, which make no copies, it is the highest bit of the core number.
 const COPY_BIT: u64 = 1 << 55;
@@ -36,21 +36,22 @@ pub struct OtherHalf {
     #[state(fixed)]
     halves: Arc<[u8]>,
     /// The half of the slice.
-    own: u8,
+    own_half: u8,
     /// Request numbers of crossing replies, each with its arrival cycle.
-    crossing: VecDeque<(Cycle, u32)>,
+    crossing_replies: VecDeque<(Cycle, u32)>,
 }
 
 impl OtherHalf {
     /// Returns the other half for a slice of half `own` and SMs of the given halves; `None` for an undivided LLC.
     pub fn new(spec: &Halves, halves: &Arc<[u8]>, own: u8) -> Option<Box<Self>> {
-        (spec.latency > 0).then(|| Box::new(Self { latency: spec.latency, halves: Arc::clone(halves), own, crossing: VecDeque::new() }))
+        (spec.latency > 0)
+            .then(|| Box::new(Self { latency: spec.latency, halves: Arc::clone(halves), own_half: own, crossing_replies: VecDeque::new() }))
     }
 
     /// Returns true if the sender of a packet is an SM of the other half.
     #[inline]
     fn is_from_other_half(&self, packet: &MemPacket) -> bool {
-        self.halves.get(usize::from(packet.port.0)).is_some_and(|half| *half != self.own)
+        self.halves.get(usize::from(packet.port.0)).is_some_and(|half| *half != self.own_half)
     }
 
     /// Returns true if a packet is a read by an SM of the other half.
@@ -65,12 +66,12 @@ impl OtherHalf {
     #[inline(never)]
     pub(super) fn handle_access(&mut self, number: u32, packet: &MemPacket, set: u32, cache: &mut DataCache, now: Cycle) -> bool {
         let (addr, sectors) = (copy_addr(packet.addr), packet.sectors());
-        let owner = Owner { port: packet.port, kernel: packet.kernel() };
-        let copy = Access { addr, set, sectors, bytes: packet.bytes, kind: AccessKind::Read, local: false, token: number, owner };
+        let owner = AccessOrigin { port: packet.port, kernel: packet.kernel() };
+        let copy = CacheAccess { addr, set, sectors, bytes: packet.bytes, kind: AccessKind::Read, local: false, token: number, owner };
         match (self.is_from_other_half(packet), packet.op) {
             (true, MemOp::Read) => {
                 cache.insert(&copy, now);
-                self.crossing.push_back((now.after(self.latency), number));
+                self.crossing_replies.push_back((now.after(self.latency), number));
                 return true;
             }
             // The write passes the slice in the half of its sender, which keeps a copy.
@@ -84,18 +85,18 @@ impl OtherHalf {
     /// Removes and returns the next reply that has arrived.
     #[inline]
     pub(super) fn pop_arrived(&mut self, now: Cycle) -> Option<u32> {
-        self.crossing.pop_front_if(|(at, _)| *at <= now).map(|(_, number)| number)
+        self.crossing_replies.pop_front_if(|(at, _)| *at <= now).map(|(_, number)| number)
     }
 
     /// Returns the cycle in which the next reply arrives.
     #[inline]
     pub(super) fn next_arrival(&self) -> Cycle {
-        self.crossing.front().map_or(Cycle::NEVER, |(at, _)| *at)
+        self.crossing_replies.front().map_or(Cycle::NEVER, |(at, _)| *at)
     }
 
     /// Returns the number of crossing replies.
     pub(super) fn len(&self) -> usize {
-        self.crossing.len()
+        self.crossing_replies.len()
     }
 }
 
@@ -128,7 +129,7 @@ mod tests {
         }
 
         fn has_copy(&self, line: u64) -> bool {
-            self.1.has(copy_addr(Addr(line * 128)), 0, SectorMask(1))
+            self.1.has_sectors(copy_addr(Addr(line * 128)), 0, SectorMask(1))
         }
     }
 
@@ -137,7 +138,7 @@ mod tests {
         let mut side = TestSlice::new();
         assert!(!side.crosses(MemOp::Read, 0, 1) && !side.has_copy(1), "SMs of the home half read the line itself");
         assert!(side.crosses(MemOp::Read, 1, 1) && side.has_copy(1));
-        assert!(!side.1.has(copy_addr(Addr(0x80)), 0, SectorMask(2)), "another sector has no copy");
+        assert!(!side.1.has_sectors(copy_addr(Addr(0x80)), 0, SectorMask(2)), "another sector has no copy");
         for op in [MemOp::Write, MemOp::Atomic, MemOp::Reduction] {
             assert!(side.crosses(MemOp::Read, 1, 1));
             assert!(!side.crosses(op, 0, 1) && !side.has_copy(1), "{op:?} outdates the copy");
@@ -156,7 +157,7 @@ mod tests {
         for line in 5..=6 {
             assert!(side.crosses(MemOp::Read, 1, line));
         }
-        let home = [1, 2, 3, 4].map(|line| side.1.has(Addr(line * 128), 0, SectorMask(1)));
+        let home = [1, 2, 3, 4].map(|line| side.1.has_sectors(Addr(line * 128), 0, SectorMask(1)));
         assert_eq!((home, side.has_copy(5), side.has_copy(6)), ([false, false, true, true], true, true));
         for line in 7..=9 {
             side.1.warm(Addr(line * 128), 0, SectorMask(1), Cycle(line));

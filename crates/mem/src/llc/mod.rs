@@ -18,5 +18,5 @@ pub use coalescer::{Coalescer, CoalescerCounters, CoalescerOutcome};
 pub use counters::{LlcApplicationCounters, LlcCounters, LlcKernelCounters};
 pub use dram_reply::DramReply;
 pub use halves::OtherHalf;
-pub use sets::Sets;
-pub use slice::{Slice, SliceProgress};
+pub use sets::SetIndexTables;
+pub use slice::{LlcSlice, SliceProgress};

@@ -8,7 +8,7 @@ const NO_REQUEST: u32 = u32::MAX;
 
 /// A slab of requests, which grows to the largest number of waiting requests plus one.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Pending {
+pub(super) struct PendingRequests {
     /// Requests by number. The tokens of free slots form a list, from the last freed slot to the first.
     packets: Slots<MemPacket>,
     /// The first free slot, which always exists.
@@ -16,7 +16,7 @@ pub(super) struct Pending {
     len: u32,
 }
 
-impl Pending {
+impl PendingRequests {
     /// Returns an empty slab.
     pub(super) fn new() -> Self {
         Self { packets: Slots::new(1, MemPacket { token: NO_REQUEST, ..MemPacket::default() }), free: 0, len: 0 }
@@ -28,7 +28,7 @@ impl Pending {
         self.free
     }
 
-    /// Stores the part of a request that concerns `sectors`, the first of which is at `addr`, under the number from [`Pending::next_number`].
+    /// Stores the part of a request that concerns `sectors`, the first of which is at `addr`, under the number from [`PendingRequests::next_number`].
     #[inline]
     pub(super) fn insert(&mut self, packet: &MemPacket, addr: Addr, sectors: SectorMask) {
         let slot = self.packets.get_mut(self.free);
@@ -86,9 +86,9 @@ mod tests {
 
     #[test]
     fn a_number_refers_to_a_request_until_its_release() {
-        let mut pending = Pending::new();
+        let mut pending = PendingRequests::new();
         let packet = |token| MemPacket { token, ..MemPacket::default() };
-        let insert = |pending: &mut Pending, token| {
+        let insert = |pending: &mut PendingRequests, token| {
             let number = pending.next_number();
             pending.insert(&packet(token), Addr(u64::from(token)), SectorMask(1));
             number

@@ -14,7 +14,7 @@ const PART_COUNT: usize = 8;
 
 /// The address map and the set index function, combined into tables.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub struct Sets {
+pub struct SetIndexTables {
     /// The lowest address bit that affects the set.
     lowest_bit: u32,
     /// The contribution of each value of each part to the set; contributions are combined by exclusive or. `None` if the number of
@@ -26,7 +26,7 @@ pub struct Sets {
     cache: Cache,
 }
 
-impl Sets {
+impl SetIndexTables {
     /// Precomputes the sets of `cache` in the slices of a partition with this map.
     pub fn new(map: &LocalMap, cache: &Cache) -> Self {
         let mut sets = Self { lowest_bit: 0, parts: None, map: map.clone(), cache: *cache };
@@ -84,7 +84,7 @@ mod tests {
             machine.mem.map.partitions = partitions.unwrap_or(machine.mem.map.partitions);
             let map = machine.mem.map.of_gpu();
             let cache = Cache { sets: 1 << size, index, ..machine.mem.llc };
-            let sets = Sets::new(&LocalMap::new(&map), &cache);
+            let sets = SetIndexTables::new(&LocalMap::new(&map), &cache);
             for addr in addrs.into_iter().map(Addr) {
                 let expected = set_index(map.within_slice(addr), cache.line_bytes.trailing_zeros(), cache.sets, cache.index);
                 prop_assert_eq!(sets.of(addr), expected);
@@ -96,7 +96,7 @@ mod tests {
     fn sets_are_precomputed_for_powers_of_two_of_partitions() {
         let is_precomputed = |name| {
             let machine = Machine::load(name, &[]).unwrap().machine;
-            Sets::new(&LocalMap::new(&machine.mem.map), &machine.mem.llc).parts.is_some()
+            SetIndexTables::new(&LocalMap::new(&machine.mem.map), &machine.mem.llc).parts.is_some()
         };
         assert_eq!(["v100", "gtx480"].map(is_precomputed), [true, false]);
     }

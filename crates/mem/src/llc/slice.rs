@@ -14,11 +14,12 @@ use warpshard_stats::PerKernel;
 
 use super::dram_reply::DramReply;
 use super::halves::{OtherHalf, copy_addr};
-use super::pending::Pending;
+use super::pending::PendingRequests;
 use super::slice_prefetcher::{SentPrefetch, SlicePrefetcher};
-use super::{LlcApplicationCounters, LlcCounters, LlcKernelCounters, Sets};
+use super::{LlcApplicationCounters, LlcCounters, LlcKernelCounters, SetIndexTables};
 use crate::cache::{
-    Access, AccessKind, DataCache, Down, DownKind, FailReason, Outcome, Owner, PrefetchCounters, Prefetcher, ReplySource, Status, Waiter,
+    AccessKind, AccessOrigin, AccessOutcome, AccessStatus, CacheAccess, DataCache, DownstreamKind, DownstreamRequest, FailReason,
+    PrefetchCounters, Prefetcher, ReplySource, Waiter,
 };
 
 /// Effects of a cycle on the neighbours of the slice.
@@ -30,7 +31,7 @@ pub struct SliceProgress {
     pub dram: bool,
 }
 
-/// The approximate number of requests that are looked up between two calls of [`Slice::prefetch`].
+/// The approximate number of requests that are looked up between two calls of [`LlcSlice::prefetch`].
 const PREFETCHED_REQUESTS: usize = 12;
 
 /// An arrived request with the sectors that have not been looked up.
@@ -55,22 +56,22 @@ impl ArrivedRequest {
 
 /// An LLC slice.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub struct Slice {
+pub struct LlcSlice {
     pub(super) id: SliceId,
     sectored: bool,
     cache: DataCache,
     pub(super) arrivals: Ring<ArrivedRequest>,
     /// The arrival cycle of the oldest request; `Cycle::NEVER` if the queue is empty.
     pub(super) oldest_arrival: Cycle,
-    pub(super) pending: Pending,
+    pub(super) pending: PendingRequests,
     /// Requests to DRAM that have left the miss queue of the cache.
-    to_dram: Ring<Down>,
+    to_dram: Ring<DownstreamRequest>,
     from_dram: Ring<DramReply>,
     /// Replies that wait for the network, as numbers of pending requests.
     pub(super) out: Ring<u32>,
     /// The reason why the oldest request failed; `None` as soon as a retry may succeed.
     pub(super) failure: Option<FailReason>,
-    /// Look-ups by their result, in the order of [`found`], for reads and for writes.
+    /// Look-ups by their result, in the order of [`outcome_index`], for reads and for writes.
     outcomes: [[u64; 2]; 4],
     /// All other counters.
     pub(super) counters: LlcCounters,
@@ -84,7 +85,7 @@ pub struct Slice {
     pub(super) other: Option<Box<OtherHalf>>,
 }
 
-impl Slice {
+impl LlcSlice {
     /// Returns an empty slice.
     pub fn new(id: SliceId, spec: &Cache, queues: &PartitionQueues) -> Self {
         Self::with_policies(id, spec, queues, &UserPolicies::default())
@@ -95,10 +96,10 @@ impl Slice {
         Self {
             id,
             sectored: spec.sectored,
-            cache: DataCache::at(Level::Llc(id.0), spec, spec.ways, 0, own),
+            cache: DataCache::with_policies(Level::Llc(id.0), spec, spec.ways, 0, own),
             arrivals: Ring::new(16),
             oldest_arrival: Cycle::NEVER,
-            pending: Pending::new(),
+            pending: PendingRequests::new(),
             to_dram: Ring::new(queues.to_dram as usize),
             from_dram: Ring::new(queues.from_dram as usize),
             out: Ring::new(queues.out_queue as usize),
@@ -187,7 +188,7 @@ impl Slice {
     /// Queues a request that arrives in cycle `at`. Returns the number of requests in front of it.
     // This function is called from one place, for every request.
     #[inline(always)]
-    pub fn arrive(&mut self, at: Cycle, packet: &MemPacket, sets: &Sets) -> usize {
+    pub fn arrive(&mut self, at: Cycle, packet: &MemPacket, sets: &SetIndexTables) -> usize {
         debug_assert!(packet.sectors().0 != 0, "{}: a request for no sector of {}", self.id, packet.addr);
         let set = sets.of(packet.addr);
         let before = self.arrivals.len();
@@ -257,7 +258,7 @@ impl Slice {
 
     /// Removes and returns the oldest request to DRAM.
     #[inline]
-    pub fn pop_to_dram(&mut self) -> Option<Down> {
+    pub fn pop_to_dram(&mut self) -> Option<DownstreamRequest> {
         self.to_dram.pop()
     }
 
@@ -267,7 +268,7 @@ impl Slice {
         self.from_dram.is_full()
     }
 
-    /// Announces that the data of a fetch will arrive, and that [`Slice::expect_data`] will be called before.
+    /// Announces that the data of a fetch will arrive, and that [`LlcSlice::expect_data`] will be called before.
     #[inline]
     pub fn expect_entry(&self, entry: u16) {
         self.cache.expect_entry(entry);
@@ -308,21 +309,21 @@ impl Slice {
         }
         let mut dram = self.take_data(now, map);
         let waited = self.has_to_dram();
-        if self.cache.queued() > 0
+        if self.cache.queued_requests() > 0
             && !self.to_dram_full()
             && let Some(down) = self.cache.pop_down()
         {
             self.to_dram.push(down);
             match down.kind {
-                DownKind::Fetch { .. } => self.counters.fetches += 1,
-                DownKind::WriteBack => self.counters.write_backs += u64::from(down.sectors().count()),
-                DownKind::Write => {}
+                DownstreamKind::Fetch { .. } => self.counters.fetches += 1,
+                DownstreamKind::WriteBack => self.counters.write_backs += u64::from(down.sectors().count()),
+                DownstreamKind::Write => {}
             }
             if let Some(counters) = self.applications.get_mut(down.addr.application()) {
                 let sectors = u64::from(down.sectors().count());
                 match down.kind {
-                    DownKind::Fetch { .. } => counters.dram_reads += sectors,
-                    DownKind::WriteBack | DownKind::Write => counters.dram_writes += sectors,
+                    DownstreamKind::Fetch { .. } => counters.dram_reads += sectors,
+                    DownstreamKind::WriteBack | DownstreamKind::Write => counters.dram_writes += sectors,
                 }
             }
             dram |= !waited;
@@ -380,17 +381,17 @@ impl Slice {
         let Some(other) = other else { return false };
         let packet = pending.get(number);
         let set = cache.set_index(map.within_slice(packet.addr));
-        let queued = cache.queued();
+        let queued = cache.queued_requests();
         let crosses = other.handle_access(number, packet, set, cache, now);
-        cache.set_owner_since(queued, Owner { port: packet.port, kernel: packet.kernel() }, |_| {});
+        cache.set_owner_since(queued, AccessOrigin { port: packet.port, kernel: packet.kernel() }, |_| {});
         crosses
     }
 
-    /// Returns the first cycle at or after `from` in which [`Slice::cycle`] would do more than count, if nothing arrives before.
+    /// Returns the first cycle at or after `from` in which [`LlcSlice::cycle`] would do more than count, if nothing arrives before.
     #[inline(always)]
     pub fn next_event(&self, from: Cycle) -> Cycle {
         let mut next = Cycle::NEVER;
-        if self.cache.has_ready() && !self.out.is_full() || self.cache.queued() > 0 && !self.to_dram_full() {
+        if self.cache.has_ready() && !self.out.is_full() || self.cache.queued_requests() > 0 && !self.to_dram_full() {
             return from;
         }
         match self.from_dram.front() {
@@ -473,16 +474,18 @@ impl Slice {
             MemOp::Atomic | MemOp::Reduction => AccessKind::Atomic,
         };
         let set = arrived.set;
-        let owner = Owner { port: packet.port, kernel: packet.kernel() };
+        let owner = AccessOrigin { port: packet.port, kernel: packet.kernel() };
         // A read by an SM of the other half uses the copy of that half, if there is one.
-        let copied = self.other.as_ref().is_some_and(|other| other.is_far_read(packet)) && self.cache.has(copy_addr(addr), set, sectors);
+        let copied =
+            self.other.as_ref().is_some_and(|other| other.is_far_read(packet)) && self.cache.has_sectors(copy_addr(addr), set, sectors);
         let at = if copied { copy_addr(addr) } else { addr };
-        let access = Access { addr: at, set, sectors, bytes: packet.bytes, kind, local: false, token: self.pending.next_number(), owner };
-        let queued = self.cache.queued();
-        let Outcome { status, reply } = self.cache.access(&access, now);
+        let access =
+            CacheAccess { addr: at, set, sectors, bytes: packet.bytes, kind, local: false, token: self.pending.next_number(), owner };
+        let queued = self.cache.queued_requests();
+        let AccessOutcome { status, reply } = self.cache.access(&access, now);
         match reply {
             ReplySource::None => {
-                if let Status::Fail(reason) = status {
+                if let AccessStatus::Fail(reason) = status {
                     self.failure = Some(reason);
                     self.count_waiting(1);
                 }
@@ -504,8 +507,8 @@ impl Slice {
         self.cache.set_owner_since(queued, owner, |down| sent[usize::from(!down.is_fetch())] += u64::from(down.sectors().count()));
         if let Some(counters) = self.kernels.get_mut(packet.kernel().index()) {
             counters.llc_accesses += 1;
-            counters.llc_hits += u64::from(status == Status::Hit);
-            counters.llc_pending_hits += u64::from(status == Status::HitReserved);
+            counters.llc_hits += u64::from(status == AccessStatus::Hit);
+            counters.llc_pending_hits += u64::from(status == AccessStatus::HitReserved);
             counters.dram_reads += sent[0];
             counters.dram_writes += sent[1];
         }
@@ -515,12 +518,12 @@ impl Slice {
             prefetcher.inner.read(&access, status, now);
         }
         self.pending.insert(packet, addr, sectors);
-        self.outcomes[found(status)][usize::from(kind == AccessKind::Write)] += 1;
+        self.outcomes[outcome_index(status)][usize::from(kind == AccessKind::Write)] += 1;
         self.counters.atomics += u64::from(kind == AccessKind::Atomic);
         if let Some(counters) = self.applications.get_mut(addr.application()) {
             counters.llc_accesses += 1;
-            counters.llc_hits += u64::from(status == Status::Hit);
-            counters.llc_pending_hits += u64::from(status == Status::HitReserved);
+            counters.llc_hits += u64::from(status == AccessStatus::Hit);
+            counters.llc_pending_hits += u64::from(status == AccessStatus::HitReserved);
         }
         if rest.0 == 0 {
             self.oldest_arrival = Cycle::NEVER;
@@ -554,14 +557,14 @@ enum LookUpProgress {
     Finished,
 }
 
-/// Returns the index of a look-up result in [`Slice::outcomes`]: sector present, sector in flight, line without the sector, line absent.
+/// Returns the index of a look-up result in [`LlcSlice::outcomes`]: sector present, sector in flight, line without the sector, line absent.
 #[inline]
-fn found(status: Status) -> usize {
+fn outcome_index(status: AccessStatus) -> usize {
     match status {
-        Status::Hit => 0,
-        Status::HitReserved | Status::Fail(_) => 1,
-        Status::SectorMiss => 2,
-        Status::Miss => 3,
+        AccessStatus::Hit => 0,
+        AccessStatus::HitReserved | AccessStatus::Fail(_) => 1,
+        AccessStatus::SectorMiss => 2,
+        AccessStatus::Miss => 3,
     }
 }
 

@@ -3,7 +3,7 @@
 use warpshard_base::{Cycle, SliceId};
 use warpshard_protocol::{AddressMap, LocalMap};
 
-use crate::cache::{Access, AccessKind, DataCache, Owner, PrefetchRequest, PrefetchStatus, Prefetcher, Waiter};
+use crate::cache::{AccessKind, AccessOrigin, CacheAccess, DataCache, PrefetchRequest, PrefetchStatus, Prefetcher, Waiter};
 
 /// The prefetcher of a slice, with the address map, which identifies addresses of other slices.
 #[derive(Clone, Debug, warpshard_state::State)]
@@ -17,7 +17,7 @@ pub(super) struct SlicePrefetcher {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SentPrefetch {
     /// The origin of the read that caused the prefetch.
-    pub(super) owner: Owner,
+    pub(super) owner: AccessOrigin,
     /// Numbers of fetched sectors, and of sectors written back for them.
     pub(super) sectors: [u64; 2],
 }
@@ -39,8 +39,8 @@ impl SlicePrefetcher {
         }
         let set = cache.set_index(map.within_slice(addr));
         let (kind, token) = (AccessKind::Read, Waiter::NoRequest.encode());
-        let queued = cache.queued();
-        let status = cache.prefetch(&Access { addr, set, sectors, bytes: u32::MAX, kind, local: false, token, owner }, now);
+        let queued = cache.queued_requests();
+        let status = cache.prefetch(&CacheAccess { addr, set, sectors, bytes: u32::MAX, kind, local: false, token, owner }, now);
         let mut sent = SentPrefetch { owner, sectors: [0; 2] };
         cache.set_owner_since(queued, owner, |down| sent.sectors[usize::from(!down.is_fetch())] += u64::from(down.sectors().count()));
         self.inner.record_status(&request, status);

@@ -1,9 +1,9 @@
 //! Wait reasons of the oldest request of a slice: counters of wait cycles, and the report of a deadlock.
 
-use super::Slice;
+use super::LlcSlice;
 use crate::cache::FailReason;
 
-impl Slice {
+impl LlcSlice {
     /// Describes the waiting requests and replies for the report of a deadlock.
     pub fn waiting(&self, lines: &mut Vec<String>) {
         if let Some(arrived) = self.arrivals.front() {

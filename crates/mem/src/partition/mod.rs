@@ -21,19 +21,19 @@ use warpshard_engine::Unit;
 use warpshard_protocol::{AddressMap, CreditReceiver, CreditSender, HostCopy, LocalMap, MemPacket, Outbox, Payload};
 use warpshard_seam::{CacheSite, Level};
 use warpshard_stats::PerKernel;
-use warpshard_stats::activity::Log;
+use warpshard_stats::activity::EventLog;
 
 use super::cache::Prefetcher;
-use super::dram::control::Issued;
+use super::dram::control::IssuedCommand;
 use super::dram::{Channel, RequestKind};
 use super::dram_arbiter::{DramArbiter, DramSlots};
-use super::llc::{Coalescer, LlcKernelCounters, OtherHalf, Sets, Slice};
+use super::llc::{Coalescer, LlcKernelCounters, LlcSlice, OtherHalf, SetIndexTables};
 use super::ports::{PartitionPorts, arrival_capacity};
 use super::slice_port::{SliceParameters, SlicePort};
 use super::slices::Slices;
 use super::warm;
 
-pub use stalls::StallCounts;
+pub use stalls::PartitionStallCounts;
 
 /// Evaluates an expression for either kind of channel.
 macro_rules! each {
@@ -67,7 +67,7 @@ pub enum PartitionDecision {
 }
 
 /// Returns the coalescer group of each SM: neighbours in the order of dispatch.
-fn groups(machine: &Machine) -> Arc<[u16]> {
+fn coalescer_groups(machine: &Machine) -> Arc<[u16]> {
     let (sms, order) = (machine.gpu.sms, &machine.gpu.dispatch.order);
     let mut groups = vec![0; sms as usize];
     for place in 0..sms as usize {
@@ -78,7 +78,7 @@ fn groups(machine: &Machine) -> Arc<[u16]> {
 }
 
 /// Returns the LLC half of each SM. The mapping of GPCs to halves is not public; here, SMs that share reads are in the same half.
-fn halves(groups: &[u16]) -> Arc<[u8]> {
+fn llc_halves(groups: &[u16]) -> Arc<[u8]> {
     groups.iter().map(|group| (group & 1) as u8).collect()
 }
 
@@ -102,15 +102,15 @@ pub struct Partition {
     /// Copies that passed the slices, with the cycle in which their lines are present.
     copies: VecDeque<(Cycle, HostCopy)>,
     /// The cycle in which the next copy passes.
-    copied: Cycle,
+    last_copy_cycle: Cycle,
     #[state(fixed)]
     warms: MemcpyWarms,
-    pub(super) stalls: StallCounts,
+    pub(super) stalls: PartitionStallCounts,
     /// The LLC cycle up to which stalls have been observed.
-    pub(super) watched: Cycle,
-    /// The number of slices whose replies wait for credits, and the earliest [`SlicePort::blocked`].
+    pub(super) watched_until: Cycle,
+    /// The number of slices whose replies wait for credits, and the earliest [`SlicePort::blocked_since`].
     pub(super) stalled_ports: u32,
-    pub(super) blocked: Cycle,
+    pub(super) blocked_since: Cycle,
     /// The LLC cycle since which packets stall, not counted yet: at the reply network, and at the partition. `NEVER` without a stall.
     pub(super) stalled_since: [Cycle; 2],
 }
@@ -131,11 +131,11 @@ impl Partition {
             let site = CacheSite::new(Level::Llc(number.0), mem.llc.sets, mem.llc.ways, mem.llc.line_bytes);
             let site = CacheSite { distance: mem.prefetch.distance, degree: mem.prefetch.degree, ..site };
             let prefetcher = Prefetcher::new(mem.prefetch.policy, &site, &machine.own);
-            Slice::with_policies(number, &mem.llc, &mem.queues, &machine.own).with_prefetcher(prefetcher, &map)
+            LlcSlice::with_policies(number, &mem.llc, &mem.queues, &machine.own).with_prefetcher(prefetcher, &map)
         };
         let arrival = arrival_capacity(machine);
-        let groups = groups(machine);
-        let halves = halves(&groups);
+        let groups = coalescer_groups(machine);
+        let halves = llc_halves(&groups);
         let side = |i: u32| {
             let slice = slice(i);
             let other = OtherHalf::new(&mem.halves, &halves, slice.id().0 as u8 & 1);
@@ -146,7 +146,7 @@ impl Partition {
         let channel = Channel::new(mem, machine.clocks.dram, id, &machine.own);
         let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
         let local = LocalMap::new(&map);
-        let common = SliceParameters { sets: Sets::new(&local, &mem.llc), local, ports, in_queue: mem.queues.in_queue as usize };
+        let common = SliceParameters { sets: SetIndexTables::new(&local, &mem.llc), local, ports, in_queue: mem.queues.in_queue as usize };
         let clocks = (llc_clock, dram_clock);
         Self {
             map: map.clone(),
@@ -156,13 +156,13 @@ impl Partition {
             slices: Slices::new(id, common, (0..count).map(side).collect()),
             arbiter: DramArbiter::new(clocks, mem.dram_latency, DramSlots::new(limit), count as usize),
             copies: VecDeque::new(),
-            copied: Cycle::NEVER,
+            last_copy_cycle: Cycle::NEVER,
             // The host copies for the SMs; a partition that serves only CPU cores caches none of it.
             warms: if u32::from(id.0) < mem.map.reserved { MemcpyWarms::Off } else { mem.memcpy_warms },
-            stalls: StallCounts::default(),
-            watched: Cycle(0),
+            stalls: PartitionStallCounts::default(),
+            watched_until: Cycle(0),
             stalled_ports: 0,
-            blocked: Cycle::NEVER,
+            blocked_since: Cycle::NEVER,
             stalled_since: [Cycle::NEVER; 2],
         }
     }
@@ -182,11 +182,11 @@ impl Partition {
 
     /// Returns the counters of the slices per kernel launch.
     pub fn kernels(&self) -> impl Iterator<Item = &PerKernel<LlcKernelCounters>> {
-        self.slices().map(Slice::kernels)
+        self.slices().map(LlcSlice::kernels)
     }
 
     /// Returns the stall cycles of packets at the networks.
-    pub fn stalls(&self) -> &StallCounts {
+    pub fn stalls(&self) -> &PartitionStallCounts {
         &self.stalls
     }
 
@@ -196,7 +196,7 @@ impl Partition {
     }
 
     /// Returns the slices.
-    pub fn slices(&self) -> impl ExactSizeIterator<Item = &Slice> {
+    pub fn slices(&self) -> impl ExactSizeIterator<Item = &LlcSlice> {
         self.slices.ports.iter().map(|side| &side.slice)
     }
 
@@ -212,12 +212,12 @@ impl Partition {
     }
 
     /// Starts to record DRAM commands in `log`, in cycles of the command clock.
-    pub fn record_commands(&mut self, log: Log<Issued>) {
+    pub fn record_commands(&mut self, log: EventLog<IssuedCommand>) {
         self.channel.record(log);
     }
 
     /// Stops the recording and returns the recorded DRAM commands.
-    pub fn take_commands(&mut self) -> Log<Issued> {
+    pub fn take_commands(&mut self) -> EventLog<IssuedCommand> {
         self.channel.take_log()
     }
 
@@ -228,7 +228,7 @@ impl Partition {
         assert!(at >= self.slices.now, "{}: {link} delivers a message for {at}, which is before {}", self.slices.id, self.slices.now);
         match payload {
             Payload::Credit(credit) => {
-                let slice = usize::from(link.0.wrapping_sub(self.slices.common.ports.credit_in.0));
+                let slice = usize::from(link.0.wrapping_sub(self.slices.parameters.ports.credit_in.0));
                 assert!(slice < self.slices.ports.len(), "{}: credits arrive over {link}, which is not an output", self.slices.id);
                 let side = &mut self.slices.ports[slice];
                 side.answers.deliver(at, credit.count);
@@ -239,9 +239,9 @@ impl Partition {
                 }
             }
             Payload::HostCopy(copy) => {
-                debug_assert_eq!(link, self.slices.common.ports.from_grid, "{}: a copy arrives over another link", self.slices.id);
+                debug_assert_eq!(link, self.slices.parameters.ports.from_grid, "{}: a copy arrives over another link", self.slices.id);
                 self.copies.push_back((at, copy));
-                self.copied = self.copied.min(at);
+                self.last_copy_cycle = self.last_copy_cycle.min(at);
             }
             other => panic!("{}: {link} delivers {other:?} at {at}", self.slices.id),
         }
@@ -253,7 +253,7 @@ impl Partition {
         if at < self.slices.now {
             self.refuse(link, at);
         }
-        let number = usize::from(link.0.wrapping_sub(self.slices.common.ports.request_in.0));
+        let number = usize::from(link.0.wrapping_sub(self.slices.parameters.ports.request_in.0));
         let Some(side) = self.slices.ports.get_mut(number) else { self.refuse(link, at) };
         debug_assert_eq!(packet.slice, side.slice.id(), "{}: a request for {} came to the wrong slice", self.slices.id, packet.addr);
         if let Some(coalescer) = &mut side.coalescer {
@@ -262,14 +262,14 @@ impl Partition {
             self.slices.due = self.slices.due.min(side.due);
             return;
         }
-        let before = side.slice.arrive(at, packet, &self.slices.common.sets);
+        let before = side.slice.arrive(at, packet, &self.slices.parameters.sets);
         if before == 0 {
             side.due = side.due.min(at.after(1));
             self.slices.due = self.slices.due.min(side.due);
         }
-        if before == self.slices.common.in_queue {
+        if before == self.slices.parameters.in_queue {
             side.blocked = at;
-            self.blocked = self.blocked.min(at);
+            self.blocked_since = self.blocked_since.min(at);
         }
     }
 
@@ -287,7 +287,7 @@ impl Partition {
             if self.slices.now == until {
                 return;
             }
-            if self.copied <= self.slices.now {
+            if self.last_copy_cycle <= self.slices.now {
                 self.take_copies();
             }
             while self.arbiter.dram_due <= self.slices.now {
@@ -332,7 +332,7 @@ impl Partition {
 
     /// Skips LLC cycles without work.
     #[inline]
-    fn pass(&mut self, until: Cycle) {
+    fn skip_idle_cycles(&mut self, until: Cycle) {
         self.slices.now = self.slices.now.max(until);
         self.watch_stalls();
     }
@@ -350,7 +350,7 @@ impl Partition {
             self.copies.pop_front();
             warm::warm(&mut self.slices.ports, &self.map, copy, self.warms, self.slices.now);
         }
-        self.copied = self.copies.front().map_or(Cycle::NEVER, |(at, _)| *at);
+        self.last_copy_cycle = self.copies.front().map_or(Cycle::NEVER, |(at, _)| *at);
     }
 
     /// Executes [`PartitionDecision::Warm`].
@@ -374,7 +374,7 @@ impl Partition {
         self.watch_stalls();
         let mut dram = false;
         let (mut due, mut blocked) = (Cycle::NEVER, Cycle::NEVER);
-        let Self { slices: Slices { ports, now, common, .. }, stalled_ports, .. } = self;
+        let Self { slices: Slices { ports, now, parameters: common, .. }, stalled_ports, .. } = self;
         for (i, side) in (0..).zip(ports) {
             if side.due <= *now {
                 dram |= side.cycle(i, *now, common, stalled_ports, out);
@@ -382,7 +382,7 @@ impl Partition {
             due = due.min(side.due);
             blocked = blocked.min(side.blocked);
         }
-        (self.slices.due, self.blocked) = (due, blocked);
+        (self.slices.due, self.blocked_since) = (due, blocked);
         if dram {
             self.arbiter.edge = self.arbiter.edge.max(self.arbiter.llc_to_dram.last_at_or_before(self.slices.now).next());
             each!(&self.channel, channel => self.arbiter.look_for_edge(&self.slices, &**channel));

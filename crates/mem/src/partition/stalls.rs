@@ -11,7 +11,7 @@ const REQUEST_STALL: usize = 1;
 
 counters! {
     /// Stalls of packets before and after a partition, in core cycles. Each counts a cycle at most once.
-    pub struct StallCounts {
+    pub struct PartitionStallCounts {
         stall_mc: "cycles", "Core cycles in which the packet at the head of the request network's ejection buffer could not enter because the partition's queue was full.";
         stall_net: "cycles", "Core cycles in which a reply was ready and the injection queue into the reply network was full.";
     }
@@ -22,28 +22,31 @@ impl Partition {
     /// the present, and counts a stall that has ended. The queue of the network's ejection begins behind the partition's `in_queue`.
     #[inline]
     pub(super) fn watch_stalls(&mut self) {
-        if self.slices.now == self.watched {
+        if self.slices.now == self.watched_until {
             return;
         }
         let net = (self.stalled_ports > 0) != (self.stalled_since[REPLY_STALL] != Cycle::NEVER);
-        let mc =
-            if self.stalled_since[REQUEST_STALL] == Cycle::NEVER { self.blocked < self.slices.now } else { self.blocked > self.watched };
+        let mc = if self.stalled_since[REQUEST_STALL] == Cycle::NEVER {
+            self.blocked_since < self.slices.now
+        } else {
+            self.blocked_since > self.watched_until
+        };
         if net || mc {
             self.note_stalls();
         }
-        self.watched = self.slices.now;
+        self.watched_until = self.slices.now;
     }
 
     /// Begins and ends stall spans.
     #[cold]
     #[inline(never)]
     fn note_stalls(&mut self) {
-        let net = if self.stalled_ports > 0 { self.watched } else { Cycle::NEVER };
+        let net = if self.stalled_ports > 0 { self.watched_until } else { Cycle::NEVER };
         // A request that becomes visible within the span begins to wait in that cycle.
-        let mc = self.blocked.max(self.watched);
+        let mc = self.blocked_since.max(self.watched_until);
         for (reason, from) in [net, mc].into_iter().enumerate() {
-            if self.stalled_since[reason] != Cycle::NEVER && from > self.watched {
-                self.count_stall(reason, self.watched);
+            if self.stalled_since[reason] != Cycle::NEVER && from > self.watched_until {
+                self.count_stall(reason, self.watched_until);
             }
             if self.stalled_since[reason] == Cycle::NEVER && from < self.slices.now {
                 self.stalled_since[reason] = from;

@@ -50,18 +50,18 @@ impl Unit for Partition {
             return;
         }
         prefetch(&*self.slices.ports);
-        self.arbiter.delayed.prefetch();
+        self.arbiter.delayed_requests.prefetch();
         self.channel.prefetch();
     }
 
     #[inline]
     fn next_event(&self) -> Cycle {
-        self.slices.due.min(self.arbiter.dram_due).min(self.copied).max(self.slices.now)
+        self.slices.due.min(self.arbiter.dram_due).min(self.last_copy_cycle).max(self.slices.now)
     }
 
     fn settle(&mut self, at: Cycle) {
         debug_assert!(at <= self.slices.now || self.next_event() >= at, "{} has work before {at}", self.slices.id);
-        self.pass(at);
+        self.skip_idle_cycles(at);
         self.catch_up();
         self.settle_stalls();
         // Edges before the present are past; the open span of a full queue is split after them.
@@ -117,8 +117,8 @@ impl Unit for Partition {
             lines.extend(coalesced.map(|what| format!("{}: {what}", slice.id())));
         }
         let inside = self.channel.occupancy();
-        if inside + self.arbiter.delayed.len() > 0 {
-            lines.push(format!("{} requests in front of DRAM, {inside} in the channel", self.arbiter.delayed.len()));
+        if inside + self.arbiter.delayed_requests.len() > 0 {
+            lines.push(format!("{} requests in front of DRAM, {inside} in the channel", self.arbiter.delayed_requests.len()));
         }
         lines
     }

@@ -22,21 +22,21 @@ pub struct CopyJob {
 }
 
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Active {
+struct ActiveCopy {
     job: CopyJob,
     /// Bytes for which a read has been issued.
-    begun: u64,
+    read_bytes: u64,
     /// The number of lines in flight.
     open: u32,
 }
 
 /// A line in flight.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-struct Line {
+struct CopyLine {
     kernel: KernelIndex,
     to: Addr,
     bytes: u32,
-    left: SectorMask,
+    missing_sectors: SectorMask,
     writing: bool,
 }
 
@@ -56,42 +56,42 @@ pub(super) enum CopyAction {
 /// The copy engine.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct CopyEngine {
-    active: VecDeque<Active>,
-    lines: Vec<Line>,
+    active: VecDeque<ActiveCopy>,
+    lines: Vec<CopyLine>,
     free: Vec<u32>,
-    most: usize,
+    max_lines: usize,
 }
 
 impl CopyEngine {
     pub(super) fn new(most: u32) -> Self {
-        Self { active: VecDeque::new(), lines: Vec::new(), free: Vec::new(), most: most as usize }
+        Self { active: VecDeque::new(), lines: Vec::new(), free: Vec::new(), max_lines: most as usize }
     }
 
     pub(super) fn start(&mut self, job: CopyJob) {
-        self.active.push_back(Active { job, begun: 0, open: 0 });
+        self.active.push_back(ActiveCopy { job, read_bytes: 0, open: 0 });
     }
 
     /// Returns the number of lines in flight.
-    pub(super) fn open(&self) -> usize {
+    pub(super) fn lines_in_flight(&self) -> usize {
         self.lines.len() - self.free.len()
     }
 
     /// Returns the read of the next line, unless all lines are read or too many are in flight.
-    pub(super) fn read(&mut self) -> Option<MemPacket> {
-        if self.free.is_empty() && self.lines.len() >= self.most {
+    pub(super) fn next_read(&mut self) -> Option<MemPacket> {
+        if self.free.is_empty() && self.lines.len() >= self.max_lines {
             return None;
         }
-        let place = self.active.iter().position(|copy| copy.begun < copy.job.bytes)?;
+        let place = self.active.iter().position(|copy| copy.read_bytes < copy.job.bytes)?;
         let mut copy = self.active.remove(place)?;
         let CopyJob { kernel, from, to, bytes } = copy.job;
-        let (from, to) = (Addr(from.0 + copy.begun), Addr(to.0 + copy.begun));
+        let (from, to) = (Addr(from.0 + copy.read_bytes), Addr(to.0 + copy.read_bytes));
         let within = |addr: Addr| LINE_BYTES - addr.0 % LINE_BYTES;
-        let length = within(from).min(within(to)).min(bytes - copy.begun);
-        copy.begun += length;
+        let length = within(from).min(within(to)).min(bytes - copy.read_bytes);
+        copy.read_bytes += length;
         copy.open += 1;
         self.active.push_back(copy);
         let packet = packet(from, length, MemOp::Read, kernel);
-        let line = Line { kernel, to, bytes: length as u32, left: packet.sectors(), writing: false };
+        let line = CopyLine { kernel, to, bytes: length as u32, missing_sectors: packet.sectors(), writing: false };
         let token = match self.free.pop() {
             Some(token) => {
                 self.lines[token as usize] = line;
@@ -108,13 +108,13 @@ impl CopyEngine {
     /// Records a reply with `sectors` of a line and returns the action that follows.
     pub(super) fn record_reply(&mut self, token: u32, sectors: SectorMask) -> CopyAction {
         let line = &mut self.lines[token as usize];
-        line.left.0 &= !sectors.0;
-        if line.left.0 != 0 {
+        line.missing_sectors.0 &= !sectors.0;
+        if line.missing_sectors.0 != 0 {
             return CopyAction::Wait;
         }
         if !line.writing {
             let packet = packet(line.to, u64::from(line.bytes), MemOp::Write, line.kernel);
-            (line.writing, line.left) = (true, packet.sectors());
+            (line.writing, line.missing_sectors) = (true, packet.sectors());
             return CopyAction::Write(MemPacket { token, ..packet });
         }
         let kernel = line.kernel;
@@ -122,7 +122,7 @@ impl CopyEngine {
         let Some(place) = self.active.iter().position(|copy| copy.job.kernel == kernel) else { return CopyAction::Line };
         let copy = &mut self.active[place];
         copy.open -= 1;
-        if copy.open > 0 || copy.begun < copy.job.bytes {
+        if copy.open > 0 || copy.read_bytes < copy.job.bytes {
             return CopyAction::Line;
         }
         self.active.remove(place);
@@ -154,7 +154,7 @@ mod tests {
         engine.start(job);
         let (mut written, mut done) = (0, None);
         while done.is_none() {
-            let reads: Vec<MemPacket> = std::iter::from_fn(|| engine.read()).collect();
+            let reads: Vec<MemPacket> = std::iter::from_fn(|| engine.next_read()).collect();
             assert!(!reads.is_empty() && reads.len() <= 3);
             for read in reads {
                 assert_eq!((read.port, read.op), (COPY_PORT, MemOp::Read));
@@ -169,8 +169,8 @@ mod tests {
                 }
             }
         }
-        assert_eq!((written, done, engine.open()), (1000, Some(KernelIndex(4)), 0));
-        assert!(engine.read().is_none());
+        assert_eq!((written, done, engine.lines_in_flight()), (1000, Some(KernelIndex(4)), 0));
+        assert!(engine.next_read().is_none());
     }
 
     #[test]

@@ -33,21 +33,21 @@ use std::sync::Arc;
 use warpshard_base::{Addr, Cycle, GpuId, KernelIndex, LinkId, PortId, SectorMask};
 use warpshard_engine::Unit;
 use warpshard_protocol::{
-    AddressMap, COPY_PORT, Credit, CreditReceiver, EventKind, Homes, MemOp, MemPacket, Outbox, PAGE_PORT, PacketPart, Path, Payload,
-    SIGNAL_PORT, Signal,
+    AddressMap, COPY_PORT, Credit, CreditReceiver, EventKind, GpuPath, Homes, KernelEndSignal, MemOp, MemPacket, Outbox, PAGE_PORT,
+    PacketPart, Payload, SIGNAL_PORT,
 };
 use warpshard_stats::CounterVisitor;
 
-use super::queues::Queue;
+use super::queues::PacketQueue;
 use super::subnet::Direction;
 use copy::CopyEngine;
 pub use copy::CopyJob;
 pub use counters::{HubCounters, LinkCounters};
-use output::{Output, OutputKind, Rate};
-use pages::Pages;
-use ports::Role;
+use output::{HubOutput, LinkRate, OutputKind};
+use pages::PageHomes;
+use ports::LinkRole;
 pub use ports::{GpuPorts, HubPorts, LanePort, NetPorts};
-use slots::{ReplySlots, Requester};
+use slots::{RemoteRequester, ReplySlots};
 
 /// The parameters of a hub besides its ports.
 #[derive(Clone, Debug, warpshard_state::State)]
@@ -112,19 +112,19 @@ enum InputSource {
 
 /// An input queue, with the head packet in the form in which it leaves.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Input {
+struct HubInput {
     from: InputSource,
-    queue: Queue,
+    queue: PacketQueue,
     returns: Option<CreditReceiver>,
     head: MemPacket,
     /// The requester for which a slot is allocated when the packet enters the request network.
-    slot_for: Option<Requester>,
+    slot_for: Option<RemoteRequester>,
 }
 
 /// The next step of a packet.
-enum Step {
+enum PacketStep {
     /// The packet leaves in this form over this output and virtual channel, and allocates a slot for its reply if it has a requester.
-    Leave(MemPacket, usize, u8, Option<Requester>),
+    Leave(MemPacket, usize, u8, Option<RemoteRequester>),
     /// The packet is consumed in the hub.
     End,
 }
@@ -136,7 +136,7 @@ struct GpuState {
     spec: HubSpec,
     slots: ReplySlots,
     copy: CopyEngine,
-    pages: Pages,
+    pages: PageHomes,
     counters: HubCounters,
     /// Messages of the grid scheduler with their cycles of arrival.
     orders: VecDeque<(Cycle, Payload)>,
@@ -148,12 +148,12 @@ pub struct Hub {
     name: String,
     ports: HubPorts,
     now: Cycle,
-    inputs: Box<[Input]>,
-    outputs: Box<[Output]>,
+    inputs: Box<[HubInput]>,
+    outputs: Box<[HubOutput]>,
     /// The cycles in which messages become visible, with an index: inputs, then outputs (credits), then orders of the grid scheduler, then
     /// replies of the page directory.
     events: BinaryHeap<Reverse<(Cycle, u32)>>,
-    inside: Option<GpuState>,
+    gpu_state: Option<GpuState>,
 }
 
 impl Hub {
@@ -166,16 +166,16 @@ impl Hub {
         let channels = 2 * ports.hops as usize;
         let mut inputs = Vec::new();
         let mut add = |from, returns| {
-            inputs.push(Input { from, queue: Queue::new(), returns, head: MemPacket::default(), slot_for: None });
+            inputs.push(HubInput { from, queue: PacketQueue::new(), returns, head: MemPacket::default(), slot_for: None });
         };
         for lane in &ports.lanes_in {
             (0..channels as u16).for_each(|channel| add(InputSource::Lane, Some(CreditReceiver::new(lane.credit, channel, lane.buffer))));
         }
         let lane_output = |lane: &LanePort| {
-            let kind = OutputKind::Lane { port: *lane, rate: Rate::new(lane.bandwidth, kilohertz), counters: LinkCounters::default() };
-            Output::new(kind, lane.data, channels, lane.buffer)
+            let kind = OutputKind::Lane { port: *lane, rate: LinkRate::new(lane.bandwidth, kilohertz), counters: LinkCounters::default() };
+            HubOutput::new(kind, lane.data, channels, lane.buffer)
         };
-        let mut outputs: Vec<Output> = ports.lanes_out.iter().map(lane_output).collect();
+        let mut outputs: Vec<HubOutput> = ports.lanes_out.iter().map(lane_output).collect();
         if let Some(gpu) = &ports.gpu {
             for (from, net) in [(InputSource::Request, &gpu.request), (InputSource::Reply, &gpu.reply)] {
                 (0..gpu.ports).for_each(|port| add(from, Some(CreditReceiver::new(LinkId(net.credit_to.0 + port), port, net.places.0))));
@@ -183,7 +183,7 @@ impl Hub {
             INTERNAL_QUEUES.into_iter().for_each(|own| add(InputSource::InternalQueue(own), None));
             (1..WRITE_QUEUES).for_each(|_| add(InputSource::InternalQueue(InternalQueue::Writes), None));
             for (kind, net) in [(OutputKind::Request, &gpu.request), (OutputKind::Reply, &gpu.reply)] {
-                outputs.extend((0..gpu.ports).map(|port| Output::new(kind.clone(), LinkId(net.to.0 + port), 1, net.places.1)));
+                outputs.extend((0..gpu.ports).map(|port| HubOutput::new(kind.clone(), LinkId(net.to.0 + port), 1, net.places.1)));
             }
         }
         assert_eq!(ports.gpu.is_some(), spec.is_some(), "{name}: a hub has a GPU, a switch has none");
@@ -191,12 +191,12 @@ impl Hub {
             ports,
             slots: ReplySlots::new(spec.pending),
             copy: CopyEngine::new(spec.copy_lines),
-            pages: Pages::default(),
+            pages: PageHomes::default(),
             counters: HubCounters::default(),
             orders: VecDeque::new(),
             spec,
         });
-        Self { name, ports, now: Cycle(0), inputs: inputs.into(), outputs: outputs.into(), events: BinaryHeap::new(), inside }
+        Self { name, ports, now: Cycle(0), inputs: inputs.into(), outputs: outputs.into(), events: BinaryHeap::new(), gpu_state: inside }
     }
 
     /// Returns the number of virtual channels of a link per kind of packet.
@@ -204,13 +204,13 @@ impl Hub {
         self.ports.hops as usize
     }
 
-    fn inside(&mut self) -> &mut GpuState {
-        let Self { inside, name, now, .. } = self;
+    fn gpu_state(&mut self) -> &mut GpuState {
+        let Self { gpu_state: inside, name, now, .. } = self;
         inside.as_mut().unwrap_or_else(|| panic!("{name}, {now}: a switch has no GPU"))
     }
 
     /// Returns the input index of an internal queue.
-    fn own(&self, own: InternalQueue) -> usize {
+    fn internal_input(&self, own: InternalQueue) -> usize {
         let ports = self.ports.gpu.map_or(0, |gpu| usize::from(gpu.ports));
         self.ports.lanes_in.len() * 2 * self.hops() + 2 * ports + own as usize
     }
@@ -222,12 +222,12 @@ impl Hub {
     }
 
     fn push_own(&mut self, own: InternalQueue, packet: MemPacket) {
-        self.push(self.own(own), self.now.after(1), &packet);
+        self.push(self.internal_input(own), self.now.after(1), &packet);
     }
 
     fn push_write(&mut self, packet: MemPacket) {
-        let way = usize::from(Homes::way(packet.addr, WRITE_QUEUES));
-        let input = if way == 0 { self.own(InternalQueue::Writes) } else { self.own(InternalQueue::Notices) + way };
+        let way = usize::from(Homes::link_index(packet.addr, WRITE_QUEUES));
+        let input = if way == 0 { self.internal_input(InternalQueue::Writes) } else { self.internal_input(InternalQueue::Notices) + way };
         self.push(input, self.now.after(1), &packet);
     }
 
@@ -277,18 +277,18 @@ impl Hub {
                 return;
             }
             match self.step(self.inputs[input].from, packet, out) {
-                Step::Leave(packet, output, channel, slot_for) => {
+                PacketStep::Leave(packet, output, channel, slot_for) => {
                     (self.inputs[input].head, self.inputs[input].slot_for) = (packet, slot_for);
                     self.outputs[output].wait(input as u16, channel, self.now);
                     return;
                 }
-                Step::End => self.drop_front(input, out),
+                PacketStep::End => self.drop_front(input, out),
             }
         }
     }
 
     fn drop_front(&mut self, input: usize, out: &mut Outbox) {
-        let Input { queue, returns, .. } = &mut self.inputs[input];
+        let HubInput { queue, returns, .. } = &mut self.inputs[input];
         queue.pop();
         if let Some(returns) = returns {
             returns.release(self.now, out);
@@ -297,11 +297,11 @@ impl Hub {
 
     /// Sends the next packet of an output; returns true if there was one.
     fn grant(&mut self, output: usize, out: &mut Outbox) -> bool {
-        let (inputs, inside) = (&self.inputs, &self.inside);
+        let (inputs, inside) = (&self.inputs, &self.gpu_state);
         let room = inside.as_ref().is_none_or(|inside| inside.slots.has_free_slot());
         let may = |input: u16| room || inputs[usize::from(input)].slot_for.is_none();
-        let Some((input, _, since)) = self.outputs[output].take(self.now, may) else {
-            if let Some(inside) = &mut self.inside
+        let Some((input, _, since)) = self.outputs[output].take_ready_input(self.now, may) else {
+            if let Some(inside) = &mut self.gpu_state
                 && !room
                 && matches!(self.outputs[output].kind, OutputKind::Request)
             {
@@ -310,13 +310,13 @@ impl Hub {
             return false;
         };
         let input = usize::from(input);
-        let Input { head: mut packet, slot_for, from, .. } = self.inputs[input];
-        if let (Some(requester), Some(inside)) = (slot_for, &mut self.inside) {
+        let HubInput { head: mut packet, slot_for, from, .. } = self.inputs[input];
+        if let (Some(requester), Some(inside)) = (slot_for, &mut self.gpu_state) {
             packet.token = inside.slots.allocate(requester, packet.sectors());
         }
         let lane = &mut self.outputs[output];
         let direction = match lane.kind {
-            OutputKind::Lane { .. } if Path::decode(packet.slice).reply => Direction::Reply,
+            OutputKind::Lane { .. } if GpuPath::decode(packet.slice).reply => Direction::Reply,
             OutputKind::Lane { .. } | OutputKind::Request => Direction::Request,
             OutputKind::Reply => Direction::Reply,
         };
@@ -332,17 +332,17 @@ impl Hub {
     }
 
     /// Returns the next step of a packet at the head of its queue.
-    fn step(&mut self, from: InputSource, packet: MemPacket, out: &mut Outbox) -> Step {
+    fn step(&mut self, from: InputSource, packet: MemPacket, out: &mut Outbox) -> PacketStep {
         match from {
             InputSource::Lane => {
-                let path = Path::decode(packet.slice);
-                if self.inside.as_ref().is_some_and(|inside| inside.ports.gpu == path.to) {
+                let path = GpuPath::decode(packet.slice);
+                if self.gpu_state.as_ref().is_some_and(|inside| inside.ports.gpu == path.to) {
                     return self.arrive(packet, path, out);
                 }
-                if let Some(inside) = &mut self.inside {
+                if let Some(inside) = &mut self.gpu_state {
                     inside.counters.forwarded += 1;
                 }
-                self.leave(packet, Path { hop: path.hop + 1, ..path })
+                self.leave_over_link(packet, GpuPath { hop: path.hop + 1, ..path })
             }
             InputSource::Request => {
                 self.count_remote(&packet);
@@ -350,48 +350,50 @@ impl Hub {
             }
             InputSource::InternalQueue(InternalQueue::Reads | InternalQueue::Writes) => self.request(packet, false),
             InputSource::InternalQueue(InternalQueue::Resumed) => self.request(packet, true),
-            InputSource::InternalQueue(InternalQueue::Signals | InternalQueue::Answers) => self.leave(packet, Path::decode(packet.slice)),
+            InputSource::InternalQueue(InternalQueue::Signals | InternalQueue::Answers) => {
+                self.leave_over_link(packet, GpuPath::decode(packet.slice))
+            }
             InputSource::InternalQueue(InternalQueue::Notices) => self.to_reply(packet),
             InputSource::Reply => self.handle_reply(packet, out),
         }
     }
 
     /// Returns the step of a packet that leaves over the link towards the end of its path.
-    fn leave(&self, packet: MemPacket, path: Path) -> Step {
-        let ways = &self.ports.ways[path.to.index()];
+    fn leave_over_link(&self, packet: MemPacket, path: GpuPath) -> PacketStep {
+        let ways = &self.ports.lanes_to_gpu[path.to.index()];
         assert!(!ways.is_empty() && usize::from(path.hop) < self.hops(), "{}, {}: no route for {path:?}", self.name, self.now);
-        let way = ways[usize::from(Homes::way(packet.addr, ways.len() as u16))];
+        let way = ways[usize::from(Homes::link_index(packet.addr, ways.len() as u16))];
         let channel = usize::from(path.hop) + if path.reply { self.hops() } else { 0 };
-        Step::Leave(MemPacket { slice: path.encode(), ..packet }, usize::from(way), channel as u8, None)
+        PacketStep::Leave(MemPacket { slice: path.encode(), ..packet }, usize::from(way), channel as u8, None)
     }
 
     /// Returns the step of a packet whose destination is this GPU.
-    fn arrive(&mut self, packet: MemPacket, path: Path, out: &mut Outbox) -> Step {
+    fn arrive(&mut self, packet: MemPacket, path: GpuPath, out: &mut Outbox) -> PacketStep {
         let now = self.now;
-        let inside = self.inside();
+        let inside = self.gpu_state();
         match packet.port {
             SIGNAL_PORT => {
                 inside.counters.signals += 1;
-                out.send(inside.ports.to_grid, now, Payload::Ended(Signal { kernel: packet.kernel(), to: path.to }));
-                Step::End
+                out.send(inside.ports.to_grid, now, Payload::Ended(KernelEndSignal { kernel: packet.kernel(), to: path.to }));
+                PacketStep::End
             }
             PAGE_PORT if path.reply => {
                 self.record_home(packet.addr, GpuId(packet.token as u8));
-                Step::End
+                PacketStep::End
             }
             PAGE_PORT => {
                 self.handle_lookup(packet.addr, path.from);
-                Step::End
+                PacketStep::End
             }
             COPY_PORT if path.reply => {
                 self.handle_copy_reply(packet.token, packet.sectors(), out);
-                Step::End
+                PacketStep::End
             }
             _ if path.reply => self.to_reply(packet),
             port => {
                 inside.counters.served_requests += 1;
                 inside.counters.served_sectors += u64::from(packet.sectors().count());
-                self.to_request(packet, Requester { gpu: path.from, port, token: packet.token })
+                self.to_request(packet, RemoteRequester { gpu: path.from, port, token: packet.token })
             }
         }
     }
@@ -402,7 +404,7 @@ impl Hub {
 }
 
 /// Returns a packet without data.
-fn control(port: PortId, addr: Addr, token: u32, path: Path, kernel: KernelIndex) -> MemPacket {
+fn control_packet(port: PortId, addr: Addr, token: u32, path: GpuPath, kernel: KernelIndex) -> MemPacket {
     let part = PacketPart::new(kernel, SectorMask(0));
     MemPacket { addr, token, bytes: 0, port, slice: path.encode(), part, op: MemOp::Write }
 }
@@ -417,25 +419,25 @@ impl Unit for Hub {
         let (lanes, ports) = (self.ports.lanes_in.len(), self.ports.gpu.map_or(0, |gpu| usize::from(gpu.ports)));
         let channels = 2 * self.hops();
         let output = match (role, payload) {
-            (Role::LaneIn(lane), Payload::Mem(packet)) => {
-                let path = Path::decode(packet.slice);
+            (LinkRole::LaneIn(lane), Payload::Mem(packet)) => {
+                let path = GpuPath::decode(packet.slice);
                 let channel = usize::from(path.hop) + if path.reply { self.hops() } else { 0 };
                 return self.push(lane * channels + channel, at, packet);
             }
-            (Role::FromRequest(port), Payload::Mem(packet)) => return self.push(lanes * channels + port, at, packet),
-            (Role::FromReply(port), Payload::Mem(packet)) => return self.push(lanes * channels + ports + port, at, packet),
-            (Role::Grid, order) => {
+            (LinkRole::FromRequest(port), Payload::Mem(packet)) => return self.push(lanes * channels + port, at, packet),
+            (LinkRole::FromReply(port), Payload::Mem(packet)) => return self.push(lanes * channels + ports + port, at, packet),
+            (LinkRole::Grid, order) => {
                 let event = Reverse((at, (self.inputs.len() + self.outputs.len()) as u32));
                 self.events.push(event);
-                return self.inside().orders.push_back((at, *order));
+                return self.gpu_state().orders.push_back((at, *order));
             }
-            (Role::LaneCredit(lane), Payload::Credit(_)) => lane,
-            (Role::RequestCredit(port), Payload::Credit(_)) => self.ports.lanes_out.len() + port,
-            (Role::ReplyCredit(port), Payload::Credit(_)) => self.ports.lanes_out.len() + ports + port,
+            (LinkRole::LaneCredit(lane), Payload::Credit(_)) => lane,
+            (LinkRole::RequestCredit(port), Payload::Credit(_)) => self.ports.lanes_out.len() + port,
+            (LinkRole::ReplyCredit(port), Payload::Credit(_)) => self.ports.lanes_out.len() + ports + port,
             _ => self.refuse(link, at, payload),
         };
         let Payload::Credit(Credit { queue, count }) = *payload else { self.refuse(link, at, payload) };
-        let channel = if matches!(role, Role::LaneCredit(_)) { usize::from(queue) } else { 0 };
+        let channel = if matches!(role, LinkRole::LaneCredit(_)) { usize::from(queue) } else { 0 };
         if self.outputs[output].credits[channel].deliver(at, count) {
             self.events.push(Reverse((at, (self.inputs.len() + output) as u32)));
         }
@@ -464,7 +466,7 @@ impl Unit for Hub {
     }
 
     fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
-        if let Some(inside) = &self.inside {
+        if let Some(inside) = &self.gpu_state {
             visitor.component("hub", u32::from(inside.ports.gpu.0));
             visitor.counters(&inside.counters);
         }
@@ -491,8 +493,8 @@ impl Unit for Hub {
             let credits: u32 = output.credits.iter().map(warpshard_protocol::CreditSender::available).sum();
             lines.push(format!("{} queues wait for {what} (output {number}), which has {credits} credits", output.waiting()));
         }
-        if let Some(inside) = &self.inside {
-            let (pending, lines_open, parked) = (inside.slots.used(), inside.copy.open(), inside.pages.waiting());
+        if let Some(inside) = &self.gpu_state {
+            let (pending, lines_open, parked) = (inside.slots.used(), inside.copy.lines_in_flight(), inside.pages.waiting());
             if pending + lines_open + parked > 0 {
                 lines.push(format!(
                     "{pending} requests wait for this GPU's memory, {lines_open} lines are being copied, {parked} packets wait for pages"

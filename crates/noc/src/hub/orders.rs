@@ -3,31 +3,31 @@
 use std::cmp::Reverse;
 
 use warpshard_base::{Addr, SectorMask};
-use warpshard_protocol::{Outbox, Path, Payload, SIGNAL_PORT, Signal};
+use warpshard_protocol::{GpuPath, KernelEndSignal, Outbox, Payload, SIGNAL_PORT};
 
 use super::copy::CopyAction;
-use super::{Hub, InternalQueue, MAX_QUEUED_READS, control};
+use super::{Hub, InternalQueue, MAX_QUEUED_READS, control_packet};
 
 impl Hub {
     /// Executes the orders of the grid scheduler that have arrived by now.
     pub(super) fn execute_orders(&mut self) {
         let now = self.now;
-        let gpu = self.inside().ports.gpu;
-        while let Some((_, order)) = self.inside().orders.pop_front_if(|(at, _)| *at <= now) {
+        let gpu = self.gpu_state().ports.gpu;
+        while let Some((_, order)) = self.gpu_state().orders.pop_front_if(|(at, _)| *at <= now) {
             match order {
                 Payload::StartCopy(kernel) => {
-                    let job = self.inside().spec.copies.get(&kernel).copied();
-                    self.inside().copy.start(job.unwrap_or_else(|| panic!("{gpu}, {now}: {kernel} is not a copy")));
+                    let job = self.gpu_state().spec.copies.get(&kernel).copied();
+                    self.gpu_state().copy.start(job.unwrap_or_else(|| panic!("{gpu}, {now}: {kernel} is not a copy")));
                     self.read_ahead();
                 }
-                Payload::Ended(Signal { kernel, to }) => {
-                    let path = Path { from: gpu, to, hop: 0, reply: false };
-                    self.push_own(InternalQueue::Signals, control(SIGNAL_PORT, Addr(0), 0, path, kernel));
+                Payload::Ended(KernelEndSignal { kernel, to }) => {
+                    let path = GpuPath { from: gpu, to, hop: 0, reply: false };
+                    self.push_own(InternalQueue::Signals, control_packet(SIGNAL_PORT, Addr(0), 0, path, kernel));
                 }
                 other => panic!("{gpu}, {now}: the grid scheduler sent {other:?}"),
             }
         }
-        if let Some((at, _)) = self.inside().orders.front() {
+        if let Some((at, _)) = self.gpu_state().orders.front() {
             let event = Reverse((*at, (self.inputs.len() + self.outputs.len()) as u32));
             self.events.push(event);
         }
@@ -35,9 +35,9 @@ impl Hub {
 
     /// Refills the queue of the copy engine's reads.
     pub(super) fn read_ahead(&mut self) {
-        let reads = self.own(InternalQueue::Reads);
+        let reads = self.internal_input(InternalQueue::Reads);
         while self.inputs[reads].queue.len() < MAX_QUEUED_READS
-            && let Some(read) = self.inside().copy.read()
+            && let Some(read) = self.gpu_state().copy.next_read()
         {
             self.push_own(InternalQueue::Reads, read);
         }
@@ -46,7 +46,7 @@ impl Hub {
     /// Handles a reply to the copy engine for all or some sectors of a line.
     pub(super) fn handle_copy_reply(&mut self, token: u32, sectors: SectorMask, out: &mut Outbox) {
         let now = self.now;
-        let inside = self.inside();
+        let inside = self.gpu_state();
         let then = inside.copy.record_reply(token, sectors);
         match then {
             CopyAction::Wait => {}

@@ -17,7 +17,7 @@ use super::ports::LanePort;
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) enum OutputKind {
     /// A link to another node.
-    Lane { port: LanePort, rate: Rate, counters: LinkCounters },
+    Lane { port: LanePort, rate: LinkRate, counters: LinkCounters },
     /// A port of the request network.
     Request,
     /// A port of the reply network.
@@ -26,32 +26,32 @@ pub(super) enum OutputKind {
 
 /// The bandwidth of a link, in fractions of a cycle per byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub(super) struct Rate {
+pub(super) struct LinkRate {
     /// Fractions of a cycle per byte, and fractions per cycle.
     per_byte: u64,
     per_cycle: u64,
     /// Fractions already used of the last cycle.
-    carried: u64,
+    used_fractions: u64,
 }
 
-impl Rate {
+impl LinkRate {
     /// Returns the rate of a link with `megabytes` per second at a clock of `kilohertz`.
     pub(super) fn new(megabytes: u32, kilohertz: u64) -> Self {
-        Self { per_byte: kilohertz, per_cycle: 1000 * u64::from(megabytes), carried: 0 }
+        Self { per_byte: kilohertz, per_cycle: 1000 * u64::from(megabytes), used_fractions: 0 }
     }
 
     /// Sends `bytes` after the previous packet, or after an idle span. Returns the whole cycles that this takes, and the cycles until the
     /// last byte has left.
     pub(super) fn send(&mut self, bytes: u64, idle: bool) -> (u64, u64) {
-        let parts = bytes * self.per_byte + if idle { 0 } else { self.carried };
-        self.carried = parts % self.per_cycle;
+        let parts = bytes * self.per_byte + if idle { 0 } else { self.used_fractions };
+        self.used_fractions = parts % self.per_cycle;
         (parts / self.per_cycle, parts.div_ceil(self.per_cycle))
     }
 }
 
 /// An output of a hub.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Output {
+pub(super) struct HubOutput {
     pub(super) kind: OutputKind,
     /// The link over which packets leave.
     pub(super) link: LinkId,
@@ -67,7 +67,7 @@ pub(super) struct Output {
     stalled_since: Option<Cycle>,
 }
 
-impl Output {
+impl HubOutput {
     pub(super) fn new(kind: OutputKind, link: LinkId, channels: usize, places: u32) -> Self {
         let credits = vec![CreditSender::new(places); channels].into();
         Self { kind, link, credits, waiting: VecDeque::new(), next: Cycle::NEVER, free_at: Cycle(0), stalled_since: None }
@@ -101,7 +101,7 @@ impl Output {
 
     /// Removes and returns the input whose packet leaves at `now`, its channel and the cycle since which it waited; `None` if no packet can
     /// leave.
-    pub(super) fn take(&mut self, now: Cycle, may: impl Fn(u16) -> bool) -> Option<(u16, u8, Cycle)> {
+    pub(super) fn take_ready_input(&mut self, now: Cycle, may: impl Fn(u16) -> bool) -> Option<(u16, u8, Cycle)> {
         let ready = |(input, channel, _): &(u16, u8, Cycle)| self.credits[usize::from(*channel)].can_send() && may(*input);
         let Some(place) = self.waiting.iter().position(ready) else {
             self.next = Cycle::NEVER;
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn bytes_take_their_time_and_fractions_carry_over() {
         // 25 GB/s at 1132 MHz: 22.08 bytes per cycle, so 144 bytes take 6.52 cycles.
-        let mut rate = Rate::new(25_000, 1_132_000);
+        let mut rate = LinkRate::new(25_000, 1_132_000);
         let spans: Vec<_> = (0..5).map(|_| rate.send(144, false)).collect();
         assert_eq!(spans, [(6, 7), (7, 8), (6, 7), (7, 8), (6, 7)]);
         let whole: u64 = spans.iter().map(|(whole, _)| whole).sum();

@@ -67,14 +67,14 @@ pub struct HubPorts {
     /// Links from other nodes.
     pub lanes_in: Vec<LanePort>,
     /// The links that lead to each GPU, as indices into `lanes_out`.
-    pub ways: Vec<Vec<u16>>,
+    pub lanes_to_gpu: Vec<Vec<u16>>,
     /// Links on the longest path between two GPUs.
     pub hops: u32,
 }
 
 /// The meaning of a message on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum LinkRole {
     /// A packet from another node, by link.
     LaneIn(usize),
     /// Credits of another node, by link.
@@ -91,19 +91,19 @@ pub(super) enum Role {
 
 impl HubPorts {
     /// Returns the kind of message that arrives over a link.
-    pub(super) fn role(&self, link: LinkId) -> Option<Role> {
+    pub(super) fn role(&self, link: LinkId) -> Option<LinkRole> {
         if let Some(gpu) = &self.gpu {
             let within = |first: LinkId| link.0.checked_sub(first.0).filter(|port| *port < gpu.ports).map(usize::from);
-            let inside = (within(gpu.request.from).map(Role::FromRequest))
-                .or_else(|| within(gpu.reply.from).map(Role::FromReply))
-                .or_else(|| within(gpu.request.credit_from).map(Role::RequestCredit))
-                .or_else(|| within(gpu.reply.credit_from).map(Role::ReplyCredit))
-                .or_else(|| (link == gpu.from_grid).then_some(Role::Grid));
+            let inside = (within(gpu.request.from).map(LinkRole::FromRequest))
+                .or_else(|| within(gpu.reply.from).map(LinkRole::FromReply))
+                .or_else(|| within(gpu.request.credit_from).map(LinkRole::RequestCredit))
+                .or_else(|| within(gpu.reply.credit_from).map(LinkRole::ReplyCredit))
+                .or_else(|| (link == gpu.from_grid).then_some(LinkRole::Grid));
             if inside.is_some() {
                 return inside;
             }
         }
-        let lane_in = self.lanes_in.iter().position(|lane| lane.data == link).map(Role::LaneIn);
-        lane_in.or_else(|| self.lanes_out.iter().position(|lane| lane.credit == link).map(Role::LaneCredit))
+        let lane_in = self.lanes_in.iter().position(|lane| lane.data == link).map(LinkRole::LaneIn);
+        lane_in.or_else(|| self.lanes_out.iter().position(|lane| lane.credit == link).map(LinkRole::LaneCredit))
     }
 }

@@ -2,11 +2,11 @@
 
 /// A set of numbers below `64 * W`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub(super) struct Bits<const W: usize>([u64; W]);
+pub(super) struct BitSet<const W: usize>([u64; W]);
 
-impl<const W: usize> Bits<W> {
+impl<const W: usize> BitSet<W> {
     /// The empty set.
-    pub(super) const EMPTY: Self = Self([0; W]);
+    pub(super) const EMPTY_SET: Self = Self([0; W]);
 
     /// Returns the index of the word that holds an element; a constant if W is 1.
     #[inline]
@@ -101,7 +101,7 @@ impl<const W: usize> Bits<W> {
 
 /// Returns the first set bit of `mask` at or after `from`, wrapping; `mask` is not 0.
 #[inline]
-pub(super) fn cyclic(mask: u16, from: usize) -> usize {
+pub(super) fn next_cyclic(mask: u16, from: usize) -> usize {
     let above = u32::from(mask) & u32::MAX << from;
     (if above != 0 { above } else { u32::from(mask) }).trailing_zeros() as usize
 }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_round_robin_pick_wraps_over_words() {
-        let mut bits = Bits::<3>::EMPTY;
+        let mut bits = BitSet::<3>::EMPTY_SET;
         for i in [5, 70, 150] {
             bits.set(i);
         }
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(bits.single(), None);
         bits.clear(5);
         bits.clear(150);
-        assert_eq!((bits.single(), Bits::<3>::EMPTY.next_from(9)), (Some(70), None));
-        assert_eq!((cyclic(0b1010, 2), cyclic(0b1010, 4)), (3, 1));
+        assert_eq!((bits.single(), BitSet::<3>::EMPTY_SET.next_from(9)), (Some(70), None));
+        assert_eq!((next_cyclic(0b1010, 2), next_cyclic(0b1010, 4)), (3, 1));
     }
 }

@@ -6,16 +6,16 @@
 
 use warpshard_base::Cycle;
 
-use super::allocator::Round;
+use super::allocator::AllocationRound;
 use super::packet::Packets;
-use super::requests::Requests;
-use super::router::{Router, Shape, State};
+use super::requests::RouterRequests;
+use super::router::{Router, RouterShape, VcState};
 use super::spec::{NetworkSpec, Pipeline};
-use super::wheel::{Flit, VcAddress, Wheel};
+use super::wheel::{ArrivalWheel, Flit, VcAddress};
 
 /// Counters of routers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
-pub struct Activity {
+pub struct RouterActivity {
     /// Flits through a router's switch.
     pub hops: u64,
     /// Requests for a switch that lost the arbitration, summed over the cycles.
@@ -26,27 +26,27 @@ pub struct Activity {
 
 /// The flits or credits on the channels of a network, by destination: routers or terminals.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Channels<T> {
-    pub(super) to_routers: Wheel<T>,
-    pub(super) to_terminals: Wheel<T>,
+pub(super) struct FabricChannels<T> {
+    pub(super) to_routers: ArrivalWheel<T>,
+    pub(super) to_terminals: ArrivalWheel<T>,
     /// Flits or credits that left routers in this cycle, to routers and to terminals.
-    sent: [Vec<T>; 2],
+    sent_items: [Vec<T>; 2],
 }
 
-impl<T: Clone> Channels<T> {
+impl<T: Clone> FabricChannels<T> {
     fn new(horizon: usize) -> Self {
-        Self { to_routers: Wheel::new(horizon), to_terminals: Wheel::new(horizon), sent: [Vec::new(), Vec::new()] }
+        Self { to_routers: ArrivalWheel::new(horizon), to_terminals: ArrivalWheel::new(horizon), sent_items: [Vec::new(), Vec::new()] }
     }
 
     #[inline]
-    fn put(&mut self, at: Cycle, terminal: bool, what: T) {
-        if terminal { self.to_terminals.put(at, what) } else { self.to_routers.put(at, what) }
+    fn schedule(&mut self, at: Cycle, terminal: bool, what: T) {
+        if terminal { self.to_terminals.schedule(at, what) } else { self.to_routers.schedule(at, what) }
     }
 
     /// Puts all flits or credits that have left routers on the channels.
     #[inline]
     fn send(&mut self, at_routers: Cycle, at_terminals: Cycle) {
-        let [to_routers, to_terminals] = &mut self.sent;
+        let [to_routers, to_terminals] = &mut self.sent_items;
         self.to_routers.put_all(at_routers, to_routers);
         self.to_terminals.put_all(at_terminals, to_terminals);
     }
@@ -65,7 +65,7 @@ struct RouteTable {
 
 impl RouteTable {
     #[inline]
-    fn out(&self, packets: &Packets, node: usize, head: Flit) -> usize {
+    fn output_port(&self, packets: &Packets, node: usize, head: Flit) -> usize {
         usize::from(self.ports[node * self.terminals + usize::from(packets.get(head.packet()).dest)])
     }
 }
@@ -73,16 +73,16 @@ impl RouteTable {
 /// The routers of a network and the channels between them.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Fabric<const W: usize, const P: usize, const C: usize> {
-    shape: Shape<W>,
+    shape: RouterShape<W>,
     routers: Box<[Router<W, P, C>]>,
-    requests: Requests,
-    round: Round,
+    requests: RouterRequests,
+    round: AllocationRound,
     /// True if the last round changed nothing: no later round changes anything before a flit or credit arrives.
     stuck: bool,
     pub(super) packets: Packets,
-    pub(super) flits: Channels<(VcAddress, Flit)>,
-    pub(super) credits: Channels<VcAddress>,
-    pub(super) activity: Activity,
+    pub(super) flits: FabricChannels<(VcAddress, Flit)>,
+    pub(super) credits: FabricChannels<VcAddress>,
+    pub(super) activity: RouterActivity,
     route_table: RouteTable,
     speculative: bool,
     speedup: u8,
@@ -98,17 +98,17 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
         // Each flit of a full receiver may be ahead of a flit that waits for its channel.
         let queued = if spec.speedup > 1 { usize::from(spec.buffers) * usize::from(spec.vcs) } else { 0 };
         let horizon = queued + 4 + usize::from(spec.channel_latency) + usize::from(spec.credit_delay);
-        let shape = Shape::new(spec, C / P);
+        let shape = RouterShape::new(spec, C / P);
         Self {
             routers: (0..nodes).map(|router| Router::new(spec, &shape, router)).collect(),
             shape,
-            requests: Requests::new(nodes * P),
-            round: Round::default(),
+            requests: RouterRequests::new(nodes * P),
+            round: AllocationRound::default(),
             stuck: false,
             packets: Packets::default(),
-            flits: Channels::new(horizon),
-            credits: Channels::new(horizon),
-            activity: Activity::default(),
+            flits: FabricChannels::new(horizon),
+            credits: FabricChannels::new(horizon),
+            activity: RouterActivity::default(),
             route_table: RouteTable { ports: (0..nodes * terminals).map(route).collect(), terminals },
             speculative: spec.pipeline == Pipeline::Speculative,
             speedup: spec.speedup,
@@ -130,7 +130,7 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
         let router = &mut self.routers[node];
         if router.push(&mut self.requests, &self.shape, channel, flit) {
             debug_assert!(flit.is_head(), "router {node}: a packet without a head");
-            router.begin(&mut self.requests, &self.shape, channel, self.route_table.out(&self.packets, node, flit));
+            router.set_output(&mut self.requests, &self.shape, channel, self.route_table.output_port(&self.packets, node, flit));
         }
     }
 
@@ -146,7 +146,7 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
     #[inline]
     pub(super) fn step(&mut self, now: Cycle) {
         for round in 1..=self.speedup {
-            self.round(now, round == self.speedup);
+            self.run_round(now, round == self.speedup);
         }
         if self.speedup == 1 {
             // A flit takes one cycle in the switch.
@@ -158,19 +158,19 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
 
     /// Simulates one round of the routers' stages.
     #[inline]
-    fn round(&mut self, now: Cycle, last: bool) {
+    fn run_round(&mut self, now: Cycle, last: bool) {
         self.round.allocate_switch(&mut self.routers, &self.requests, &self.shape, self.speculative);
         self.activity.refused += u64::from(self.round.refused);
         self.round.allocate_vcs(&mut self.routers, &mut self.requests, &self.shape);
         let mut routing = std::mem::take(&mut self.requests.routing);
-        self.stuck = !self.round.took_vcs && self.round.granted.is_empty() && routing.is_empty();
+        self.stuck = !self.round.took_vcs && self.round.granted_channels.is_empty() && routing.is_empty();
         for at in routing.drain(..) {
             let at = at as usize;
-            self.routers[at / C].wait(&mut self.requests, at % C);
+            self.routers[at / C].request_vc(&mut self.requests, at % C);
         }
         self.requests.routing = routing;
-        for i in 0..self.round.granted.len() {
-            self.traverse(self.round.granted[i] as usize, now, last);
+        for i in 0..self.round.granted_channels.len() {
+            self.traverse(self.round.granted_channels[i] as usize, now, last);
         }
     }
 
@@ -183,30 +183,30 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
         let to = usize::from(input.to);
         let (from, out) = (router.port_of(channel), router.port_of(to));
         let (vc, out_vc) = (router.vc_of(channel), router.vc_of(to));
-        router.served(channel, out);
+        router.advance_pointers(channel, out);
         let output = &mut router.channel_mut(to).output;
-        if self.speculative && (input.state != State::Active || output.credits == 0) {
+        if self.speculative && (input.state != VcState::Active || output.credits == 0) {
             return;
         }
-        debug_assert!(input.state == State::Active && output.credits > 0, "router {node}: channel {channel} won without a request");
+        debug_assert!(input.state == VcState::Active && output.credits > 0, "router {node}: channel {channel} won without a request");
         output.credits -= 1;
         let credits = output.credits;
         let flit = router.pop(&self.shape, channel);
         self.activity.hops += 1;
 
-        let (down, up) = (router.port(out).peer.plus(out_vc), router.port(from).peer.plus(vc));
+        let (down, up) = (router.port(out).peer.offset_by(out_vc), router.port(from).peer.offset_by(vc));
         if self.speedup == 1 {
-            self.flits.sent[usize::from(down.is_terminal())].push((down, flit));
-            self.credits.sent[usize::from(up.is_terminal())].push(up);
+            self.flits.sent_items[usize::from(down.is_terminal())].push((down, flit));
+            self.credits.sent_items[usize::from(up.is_terminal())].push(up);
         } else {
             // The flit passes the switch in the next round.
             let sent = (now.0 + u64::from(last)).max(router.pace[out].flits);
             router.pace[out].flits = sent + 1;
-            self.flits.put(Cycle(sent + self.hop), down.is_terminal(), (down, flit));
+            self.flits.schedule(Cycle(sent + self.hop), down.is_terminal(), (down, flit));
             let returned = now.0.max(router.pace[from].credits);
             router.pace[from].credits = returned + 1;
             let delay = if up.is_terminal() { 0 } else { self.credit_delay };
-            self.credits.put(Cycle(returned + self.hop + delay), up.is_terminal(), up);
+            self.credits.schedule(Cycle(returned + self.hop + delay), up.is_terminal(), up);
         }
 
         let empty = input.len == 1;
@@ -217,10 +217,10 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
         if flit.is_tail() {
             port.free |= 1 << out_vc;
             router.clear_ready(&mut self.requests, out, channel);
-            router.channel_mut(channel).input.state = State::Idle;
+            router.channel_mut(channel).input.state = VcState::Idle;
             if !empty {
                 let head = router.front(&self.shape, channel);
-                router.begin(&mut self.requests, &self.shape, channel, self.route_table.out(&self.packets, node, head));
+                router.set_output(&mut self.requests, &self.shape, channel, self.route_table.output_port(&self.packets, node, head));
             }
         } else if empty || credits == 0 {
             self.activity.starved += u64::from(!empty);

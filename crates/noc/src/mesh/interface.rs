@@ -8,15 +8,15 @@ use std::collections::VecDeque;
 
 use warpshard_base::Cycle;
 
-use super::bits::cyclic;
+use super::bits::next_cyclic;
 use super::network::Sink;
 use super::packet::Packets;
 use super::spec::{NetworkSpec, VcRange};
-use super::wheel::{Flit, VcAddress, Wheel};
+use super::wheel::{ArrivalWheel, Flit, VcAddress};
 
 /// A source of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub struct Lane {
+pub struct SourceLane {
     /// The terminal of the lane.
     pub terminal: u16,
     /// The traffic class of the lane, an index into the classes of the network.
@@ -24,7 +24,7 @@ pub struct Lane {
 }
 
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Source {
+struct LaneQueue {
     range: VcRange,
     queue: VecDeque<u32>,
     /// Flits of the first packet that were sent, and their virtual channel.
@@ -52,20 +52,20 @@ struct Injector {
 /// The source queues of all terminals.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Injectors {
-    sources: Box<[Source]>,
+    sources: Box<[LaneQueue]>,
     /// The index of each lane in `sources`, and the inverse mapping.
     order: Box<[u32]>,
     lane_of: Box<[u32]>,
-    all: Box<[Injector]>,
+    injectors: Box<[Injector]>,
     credits: Box<[u16]>,
     vcs: usize,
-    awake: Box<[u64]>,
+    awake_terminals: Box<[u64]>,
     delay: u64,
 }
 
 impl Injectors {
     /// Returns the queues of `lanes`; a port of a router has `room` virtual channels.
-    pub(super) fn new(spec: &NetworkSpec, lanes: &[Lane], room: usize) -> Self {
+    pub(super) fn new(spec: &NetworkSpec, lanes: &[SourceLane], room: usize) -> Self {
         let (terminals, vcs) = (spec.topology.terminals(), usize::from(spec.vcs));
         let mut lane_of: Vec<u32> = (0..lanes.len() as u32).collect();
         lane_of.sort_by_key(|lane| lanes[*lane as usize].terminal);
@@ -73,7 +73,7 @@ impl Injectors {
         lane_of.iter().enumerate().for_each(|(at, lane)| order[*lane as usize] = at as u32);
         let source = |lane: &u32| {
             let range = spec.classes[usize::from(lanes[*lane as usize].class)];
-            Source { range, queue: VecDeque::new(), sent: 0, vc: 0, turn: 0 }
+            LaneQueue { range, queue: VecDeque::new(), sent: 0, vc: 0, turn: 0 }
         };
         let injector = |terminal: usize| {
             let first = lane_of.partition_point(|lane| usize::from(lanes[*lane as usize].terminal) < terminal);
@@ -85,12 +85,12 @@ impl Injectors {
         };
         Self {
             sources: lane_of.iter().map(source).collect(),
-            all: (0..terminals).map(injector).collect(),
+            injectors: (0..terminals).map(injector).collect(),
             order: order.into(),
             lane_of: lane_of.into(),
             credits: vec![spec.buffers; terminals * vcs].into(),
             vcs,
-            awake: vec![0; terminals.div_ceil(64)].into(),
+            awake_terminals: vec![0; terminals.div_ceil(64)].into(),
             delay: 1 + u64::from(spec.channel_latency),
         }
     }
@@ -98,8 +98,8 @@ impl Injectors {
     #[inline]
     pub(super) fn offer(&mut self, lane: usize, terminal: usize, packet: u32) {
         self.sources[self.order[lane] as usize].queue.push_back(packet);
-        self.all[terminal].waiting += 1;
-        self.awake[terminal / 64] |= 1 << (terminal % 64);
+        self.injectors[terminal].waiting += 1;
+        self.awake_terminals[terminal / 64] |= 1 << (terminal % 64);
     }
 
     /// Returns the number of packets in a lane's queue, including the one being sent.
@@ -110,26 +110,26 @@ impl Injectors {
     #[inline]
     pub(super) fn credit(&mut self, terminal: usize, vc: usize) {
         self.credits[terminal * self.vcs + vc] += 1;
-        let injector = &mut self.all[terminal];
+        let injector = &mut self.injectors[terminal];
         injector.credited |= 1 << vc;
         if injector.waiting > 0 {
-            self.awake[terminal / 64] |= 1 << (terminal % 64);
+            self.awake_terminals[terminal / 64] |= 1 << (terminal % 64);
         }
     }
 
     pub(super) fn is_awake(&self) -> bool {
-        self.awake.iter().any(|word| *word != 0)
+        self.awake_terminals.iter().any(|word| *word != 0)
     }
 
     /// Sends a flit from every terminal that can send one.
-    pub(super) fn inject<S: Sink>(&mut self, now: Cycle, packets: &mut Packets, flits: &mut Wheel<(VcAddress, Flit)>, sink: &mut S) {
-        for word in 0..self.awake.len() {
-            let mut left = self.awake[word];
+    pub(super) fn inject<S: Sink>(&mut self, now: Cycle, packets: &mut Packets, flits: &mut ArrivalWheel<(VcAddress, Flit)>, sink: &mut S) {
+        for word in 0..self.awake_terminals.len() {
+            let mut left = self.awake_terminals[word];
             while left != 0 {
                 let bit = left.trailing_zeros();
                 left &= left - 1;
                 if !self.send(word * 64 + bit as usize, now, packets, flits, sink) {
-                    self.awake[word] &= !(1 << bit);
+                    self.awake_terminals[word] &= !(1 << bit);
                 }
             }
         }
@@ -142,10 +142,10 @@ impl Injectors {
         terminal: usize,
         now: Cycle,
         packets: &mut Packets,
-        flits: &mut Wheel<(VcAddress, Flit)>,
+        flits: &mut ArrivalWheel<(VcAddress, Flit)>,
         sink: &mut S,
     ) -> bool {
-        let injector = &mut self.all[terminal];
+        let injector = &mut self.injectors[terminal];
         for step in 0..injector.lanes {
             let turn = injector.turn + step;
             let turn = if turn < injector.lanes { turn } else { turn - injector.lanes };
@@ -158,7 +158,7 @@ impl Injectors {
                 if open == 0 {
                     continue;
                 }
-                let vc = cyclic(open, usize::from(source.turn)) as u8;
+                let vc = next_cyclic(open, usize::from(source.turn)) as u8;
                 source.turn = if vc + 1 == source.range.count { 0 } else { vc + 1 };
                 source.vc = source.range.first + vc;
                 injector.busy |= 1 << source.vc;
@@ -174,7 +174,7 @@ impl Injectors {
             if *credits == 0 {
                 injector.credited &= !(1 << vc);
             }
-            flits.put(now.after(self.delay), (injector.place.plus(vc), Flit::new(handle, head, tail)));
+            flits.schedule(now.after(self.delay), (injector.place.offset_by(vc), Flit::new(handle, head, tail)));
             injector.turn = if turn + 1 == injector.lanes { 0 } else { turn + 1 };
             if tail {
                 source.queue.pop_front();
@@ -199,10 +199,10 @@ pub(super) struct Ejectors {
     turn: Box<[u8]>,
     places: Box<[VcAddress]>,
     vcs: usize,
-    awake: Box<[u64]>,
+    awake_terminals: Box<[u64]>,
     delay: u64,
     /// The last packet of which flits were received, and their number, by terminal and virtual channel; used to check the order of flits.
-    open: Box<[(u32, u16)]>,
+    open_packets: Box<[(u32, u16)]>,
     /// The total number of flits ejected.
     pub(super) flits: u64,
 }
@@ -221,9 +221,9 @@ impl Ejectors {
             turn: vec![0; terminals].into(),
             places: (0..terminals).map(place).collect(),
             vcs,
-            awake: vec![0; terminals.div_ceil(64)].into(),
+            awake_terminals: vec![0; terminals.div_ceil(64)].into(),
             delay: 1 + u64::from(spec.channel_latency) + u64::from(spec.credit_delay),
-            open: vec![(0, 0); terminals * vcs].into(),
+            open_packets: vec![(0, 0); terminals * vcs].into(),
             flits: 0,
         }
     }
@@ -236,7 +236,7 @@ impl Ejectors {
         flit: Flit,
         now: Cycle,
         packets: &mut Packets,
-        credits: &mut Wheel<VcAddress>,
+        credits: &mut ArrivalWheel<VcAddress>,
         sink: &mut S,
     ) {
         let (terminal, vc) = (place.node(), place.channel());
@@ -246,7 +246,7 @@ impl Ejectors {
         }
         self.buffers[terminal * self.vcs + vc].push_back(flit);
         self.filled[terminal] |= 1 << vc;
-        self.awake[terminal / 64] |= 1 << (terminal % 64);
+        self.awake_terminals[terminal / 64] |= 1 << (terminal % 64);
     }
 
     #[inline]
@@ -256,7 +256,7 @@ impl Ejectors {
         flit: Flit,
         now: Cycle,
         packets: &mut Packets,
-        credits: &mut Wheel<VcAddress>,
+        credits: &mut ArrivalWheel<VcAddress>,
         sink: &mut S,
     ) -> bool {
         let (terminal, vc) = (place.node(), place.channel());
@@ -264,7 +264,7 @@ impl Ejectors {
             return false;
         }
         if cfg!(debug_assertions) {
-            let open = &mut self.open[terminal * self.vcs + vc];
+            let open = &mut self.open_packets[terminal * self.vcs + vc];
             *open = if flit.is_head() { (flit.packet(), 1) } else { (open.0, open.1 + 1) };
             let packet = packets.get(flit.packet());
             assert!(open.0 == flit.packet(), "terminal {terminal}: flits of two packets are mixed at {now}");
@@ -275,30 +275,30 @@ impl Ejectors {
             packets.remove(flit.packet());
         }
         self.flits += 1;
-        credits.put(now.after(self.delay), self.places[terminal].plus(vc));
+        credits.schedule(now.after(self.delay), self.places[terminal].offset_by(vc));
         true
     }
 
     pub(super) fn is_awake(&self) -> bool {
-        self.awake.iter().any(|word| *word != 0)
+        self.awake_terminals.iter().any(|word| *word != 0)
     }
 
     /// Wakes a terminal whose receivers have free space again.
     pub(super) fn wake(&mut self, terminal: usize) {
         if self.filled[terminal] != 0 {
-            self.awake[terminal / 64] |= 1 << (terminal % 64);
+            self.awake_terminals[terminal / 64] |= 1 << (terminal % 64);
         }
     }
 
     /// Takes a flit from the buffers of every terminal that can accept one.
-    pub(super) fn drain<S: Sink>(&mut self, now: Cycle, packets: &mut Packets, credits: &mut Wheel<VcAddress>, sink: &mut S) {
-        for word in 0..self.awake.len() {
-            let mut left = self.awake[word];
+    pub(super) fn drain<S: Sink>(&mut self, now: Cycle, packets: &mut Packets, credits: &mut ArrivalWheel<VcAddress>, sink: &mut S) {
+        for word in 0..self.awake_terminals.len() {
+            let mut left = self.awake_terminals[word];
             while left != 0 {
                 let bit = left.trailing_zeros();
                 left &= left - 1;
                 if !self.drain_one(word * 64 + bit as usize, now, packets, credits, sink) {
-                    self.awake[word] &= !(1 << bit);
+                    self.awake_terminals[word] &= !(1 << bit);
                 }
             }
         }
@@ -309,12 +309,12 @@ impl Ejectors {
         terminal: usize,
         now: Cycle,
         packets: &mut Packets,
-        credits: &mut Wheel<VcAddress>,
+        credits: &mut ArrivalWheel<VcAddress>,
         sink: &mut S,
     ) -> bool {
         let mut left = self.filled[terminal];
         while left != 0 {
-            let vc = cyclic(left, usize::from(self.turn[terminal]));
+            let vc = next_cyclic(left, usize::from(self.turn[terminal]));
             left &= !(1 << vc);
             let Some(&flit) = self.buffers[terminal * self.vcs + vc].front() else { continue };
             if self.take(VcAddress::terminal(terminal, vc), flit, now, packets, credits, sink) {

@@ -24,8 +24,8 @@ mod unit;
 mod unit_tests;
 mod wheel;
 
-pub use fabric::Activity;
-pub use interface::Lane;
+pub use fabric::RouterActivity;
+pub use interface::SourceLane;
 pub use network::{Network, Sink};
 pub use packet::Packet;
 pub use spec::{NetworkSpec, Pipeline, Size, VcRange};

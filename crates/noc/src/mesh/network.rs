@@ -7,8 +7,8 @@
 
 use warpshard_base::Cycle;
 
-use super::fabric::{Activity, Fabric};
-use super::interface::{Ejectors, Injectors, Lane};
+use super::fabric::{Fabric, RouterActivity};
+use super::interface::{Ejectors, Injectors, SourceLane};
 use super::packet::Packet;
 use super::spec::NetworkSpec;
 use super::topology::Topology;
@@ -28,7 +28,7 @@ pub trait Sink {
 pub struct Network<const W: usize, const P: usize, const C: usize> {
     topology: Topology,
     fabric: Fabric<W, P, C>,
-    lanes: Box<[Lane]>,
+    lanes: Box<[SourceLane]>,
     injectors: Injectors,
     ejectors: Ejectors,
     /// A reusable buffer for arrivals.
@@ -41,11 +41,11 @@ impl<const W: usize, const P: usize, const C: usize> Network<W, P, C> {
     ///
     /// # Panics
     /// If [`NetworkSpec::check`] rejects it, its routers are larger than the constants allow, or a lane has no terminal or class.
-    pub fn new(spec: &NetworkSpec, lanes: &[Lane]) -> Self {
+    pub fn new(spec: &NetworkSpec, lanes: &[SourceLane]) -> Self {
         let checked = spec.check();
         assert!(checked.is_ok(), "{checked:?}");
         let terminals = spec.topology.terminals();
-        let known = |lane: &Lane| usize::from(lane.terminal) < terminals && usize::from(lane.class) < spec.classes.len();
+        let known = |lane: &SourceLane| usize::from(lane.terminal) < terminals && usize::from(lane.class) < spec.classes.len();
         assert!(lanes.iter().all(known), "a lane without a terminal or a class");
         assert!(spec.topology.ports() <= P && usize::from(spec.vcs) <= C / P, "{}: a router has {P} ports", spec.topology);
         Self {
@@ -83,7 +83,7 @@ impl<const W: usize, const P: usize, const C: usize> Network<W, P, C> {
     }
 
     /// Returns the routers' counters.
-    pub fn activity(&self) -> Activity {
+    pub fn activity(&self) -> RouterActivity {
         self.fabric.activity
     }
 

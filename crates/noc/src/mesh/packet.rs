@@ -18,7 +18,7 @@ pub struct Packet {
 /// Packets by handle; a handle is reused after its packet has left.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct Packets {
-    all: Vec<Packet>,
+    slots: Vec<Packet>,
     free: Vec<u32>,
 }
 
@@ -26,23 +26,23 @@ impl Packets {
     #[inline]
     pub(super) fn insert(&mut self, packet: Packet) -> u32 {
         if let Some(handle) = self.free.pop() {
-            self.all[handle as usize] = packet;
+            self.slots[handle as usize] = packet;
             return handle;
         }
-        let handle = self.all.len() as u32;
+        let handle = self.slots.len() as u32;
         assert!(handle < 1 << 30, "more packets than handles");
-        self.all.push(packet);
+        self.slots.push(packet);
         handle
     }
 
     #[inline]
     pub(super) fn get(&self, handle: u32) -> &Packet {
-        &self.all[handle as usize]
+        &self.slots[handle as usize]
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, handle: u32) -> &mut Packet {
-        &mut self.all[handle as usize]
+        &mut self.slots[handle as usize]
     }
 
     #[inline]
@@ -52,6 +52,6 @@ impl Packets {
 
     /// Returns the number of packets in flight, including packets in source queues.
     pub(super) fn len(&self) -> usize {
-        self.all.len() - self.free.len()
+        self.slots.len() - self.free.len()
     }
 }

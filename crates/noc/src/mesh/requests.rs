@@ -5,9 +5,9 @@
 
 /// A set of ports, numbered over all routers.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Outputs(Box<[u64]>);
+pub(super) struct OutputSet(Box<[u64]>);
 
-impl Outputs {
+impl OutputSet {
     fn new(ports: usize) -> Self {
         Self(vec![0; ports.div_ceil(64)].into())
     }
@@ -29,18 +29,18 @@ impl Outputs {
 
 /// The pending work of all routers.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Requests {
+pub(super) struct RouterRequests {
     /// Outputs with packets that request a virtual channel.
-    pub(super) vc: Outputs,
+    pub(super) vc: OutputSet,
     /// Outputs with flits that request the switch.
-    pub(super) switch: Outputs,
+    pub(super) switch: OutputSet,
     /// Channels, numbered over all routers, whose packets' routes are computed in this round.
     pub(super) routing: Vec<u32>,
 }
 
-impl Requests {
+impl RouterRequests {
     pub(super) fn new(ports: usize) -> Self {
-        Self { vc: Outputs::new(ports), switch: Outputs::new(ports), routing: Vec::new() }
+        Self { vc: OutputSet::new(ports), switch: OutputSet::new(ports), routing: Vec::new() }
     }
 
     /// Returns the number of words of the sets.

@@ -10,9 +10,9 @@ use super::*;
 
 /// A receiver that accepts every packet and records its cycle and tag.
 #[derive(Default)]
-struct Recorder(Vec<(u64, u32)>);
+struct ArrivalRecorder(Vec<(u64, u32)>);
 
-impl Sink for Recorder {
+impl Sink for ArrivalRecorder {
     fn accept(&mut self, now: Cycle, packet: &Packet) -> bool {
         self.0.push((now.0, packet.tag));
         true
@@ -21,10 +21,10 @@ impl Sink for Recorder {
     fn departed(&mut self, _now: Cycle, _lane: usize) {}
 }
 
-const MESH: Topology = Topology::Mesh { columns: 6, rows: 6 };
+const MESH_6X6: Topology = Topology::Mesh { columns: 6, rows: 6 };
 
-fn lanes(topology: Topology) -> Vec<Lane> {
-    (0..topology.terminals()).map(|terminal| Lane { terminal: terminal as u16, class: 0 }).collect()
+fn lanes(topology: Topology) -> Vec<SourceLane> {
+    (0..topology.terminals()).map(|terminal| SourceLane { terminal: terminal as u16, class: 0 }).collect()
 }
 
 fn network(spec: &NetworkSpec) -> Network<1, 8, 32> {
@@ -43,14 +43,14 @@ fn run_dry<const W: usize, const P: usize, const C: usize>(net: &mut Network<W, 
 }
 
 /// Returns the latency of a packet alone in the network, from its offer to the ejection of its tail.
-fn alone<const W: usize, const P: usize, const C: usize>(
+fn latency_alone<const W: usize, const P: usize, const C: usize>(
     net: &mut Network<W, P, C>,
     now: &mut Cycle,
     from: usize,
     to: usize,
     flits: u16,
 ) -> u64 {
-    let (start, mut sink) = (*now, Recorder::default());
+    let (start, mut sink) = (*now, ArrivalRecorder::default());
     net.offer(from, to, flits, 7);
     // All credits have returned when the next packet starts.
     *now = run_dry(net, start, &mut sink).after(50);
@@ -68,15 +68,15 @@ fn alone<const W: usize, const P: usize, const C: usize>(
 fn the_zero_load_latency_of_every_pair_is_the_formula() {
     for (pipeline, per_router) in [(Pipeline::Speculative, 3), (Pipeline::Three, 4), (Pipeline::Four, 5)] {
         for buffers in [4, 16] {
-            let spec = NetworkSpec { pipeline, buffers, ..NetworkSpec::new(MESH) };
+            let spec = NetworkSpec { pipeline, buffers, ..NetworkSpec::new(MESH_6X6) };
             let (mut net, mut now) = (network(&spec), Cycle(0));
             // A packet that does not need to reuse a credit travels without a gap.
             let lengths: &[u16] = if buffers == 4 { &[1, 2, 4] } else { &[1, 5, 16] };
             for &flits in lengths {
                 for from in 0..36 {
                     for to in 0..36 {
-                        let routers = MESH.routers_between(from, to) as u64;
-                        let latency = alone(&mut net, &mut now, from, to, flits);
+                        let routers = MESH_6X6.routers_between(from, to) as u64;
+                        let latency = latency_alone(&mut net, &mut now, from, to, flits);
                         assert_eq!(latency, 2 + per_router * routers + u64::from(flits) - 1, "{pipeline:?} {from} -> {to}, {flits} flits");
                     }
                 }
@@ -95,7 +95,7 @@ fn a_crossbar_of_virtual_channels_has_the_latency_of_one_router() {
     ] {
         let (mut net, mut now) = (Network::<4, 64, 256>::new(&spec, &lanes(topology.clone())), Cycle(0));
         for (from, to) in [(0, 0), (3, 35), (35, 1)] {
-            assert_eq!(alone(&mut net, &mut now, from, to, 1), latency);
+            assert_eq!(latency_alone(&mut net, &mut now, from, to, 1), latency);
         }
     }
 }
@@ -105,29 +105,29 @@ fn credit_round_trips_limit_the_rate_of_a_flow() {
     // Between routers a buffer slot is reused 6 cycles after its allocation: one to win, one in the switch, two on the channel, one to
     // leave the next router and one for the credit.
     for (buffers, cycles_per_100) in [(2, 300), (3, 200), (4, 150), (6, 100), (8, 100)] {
-        let spec = NetworkSpec { buffers, ..NetworkSpec::new(MESH).with_vcs(1) };
+        let spec = NetworkSpec { buffers, ..NetworkSpec::new(MESH_6X6).with_vcs(1) };
         let (mut net, mut now) = (network(&spec), Cycle(0));
-        let short = alone(&mut net, &mut now, 0, 5, 600);
-        let long = alone(&mut net, &mut now, 0, 5, 1200);
+        let short = latency_alone(&mut net, &mut now, 0, 5, 600);
+        let long = latency_alone(&mut net, &mut now, 0, 5, 1200);
         assert_eq!(long - short, 6 * cycles_per_100, "{buffers} places");
     }
 }
 
 #[test]
 fn packets_of_five_flits_wait_for_credits_of_four_slots() {
-    let spec = NetworkSpec::new(MESH);
+    let spec = NetworkSpec::new(MESH_6X6);
     let (mut net, mut now) = (network(&spec), Cycle(0));
     // The fifth flit waits until the buffer slot of the head is free again. This wait costs two cycles in total for any distance: flits
     // behind a head need no virtual channel and so have a spare cycle at every router.
-    let measured: Vec<u64> = [0, 1, 2, 5].iter().map(|to| alone(&mut net, &mut now, 0, *to, 5)).collect();
+    let measured: Vec<u64> = [0, 1, 2, 5].iter().map(|to| latency_alone(&mut net, &mut now, 0, *to, 5)).collect();
     assert_eq!(measured, [1, 2, 3, 6].map(|routers| 2 + 4 * routers + 4 + 2));
 }
 
 #[test]
 fn one_virtual_channel_passes_a_packet_of_one_flit_every_other_cycle() {
     for (vcs, cycles) in [(1, 200), (2, 100)] {
-        let spec = NetworkSpec { buffers: 16, ..NetworkSpec::new(MESH).with_vcs(vcs) };
-        let (mut net, mut sink) = (network(&spec), Recorder::default());
+        let spec = NetworkSpec { buffers: 16, ..NetworkSpec::new(MESH_6X6).with_vcs(vcs) };
+        let (mut net, mut sink) = (network(&spec), ArrivalRecorder::default());
         (0..101).for_each(|tag| net.offer(0, 5, 1, tag));
         run_dry(&mut net, Cycle(0), &mut sink);
         assert_eq!(sink.0.last().unwrap().0 - sink.0[0].0, cycles, "{vcs} virtual channels");
@@ -138,7 +138,7 @@ fn one_virtual_channel_passes_a_packet_of_one_flit_every_other_cycle() {
 fn sources_with_a_common_channel_share_it() {
     for pipeline in [Pipeline::Speculative, Pipeline::Three, Pipeline::Four] {
         let spec = NetworkSpec { pipeline, ..NetworkSpec::new(Topology::Mesh { columns: 3, rows: 3 }) };
-        let (mut net, mut sink) = (network(&spec), Recorder::default());
+        let (mut net, mut sink) = (network(&spec), ArrivalRecorder::default());
         let sources = [1, 3, 5, 7];
         for _ in 0..1000 {
             sources.iter().for_each(|source| net.offer(*source, 4, 1, *source as u32));
@@ -168,18 +168,18 @@ fn overloaded_networks_deliver_every_packet_once() {
     ];
     for spec in specs {
         // Routers that are larger than the network needs give the same result.
-        let large = overloaded::<4, 64, 256>(&spec);
+        let large = run_overloaded::<4, 64, 256>(&spec);
         if spec.size() == Size::Mesh4 {
-            assert_eq!(overloaded::<1, 8, 32>(&spec), large, "{spec:?}");
+            assert_eq!(run_overloaded::<1, 8, 32>(&spec), large, "{spec:?}");
         }
     }
 }
 
 /// Offers many packets in one cycle and returns the arrival of each.
-fn overloaded<const W: usize, const P: usize, const C: usize>(spec: &NetworkSpec) -> Vec<(u64, u32)> {
+fn run_overloaded<const W: usize, const P: usize, const C: usize>(spec: &NetworkSpec) -> Vec<(u64, u32)> {
     let mut lanes = lanes(spec.topology.clone());
     lanes.iter_mut().for_each(|lane| lane.class = (usize::from(lane.terminal) % spec.classes.len()) as u8);
-    let (mut net, mut sink, mut rng) = (Network::<W, P, C>::new(spec, &lanes), Recorder::default(), Rng::keyed(5, &[]));
+    let (mut net, mut sink, mut rng) = (Network::<W, P, C>::new(spec, &lanes), ArrivalRecorder::default(), Rng::keyed(5, &[]));
     let packets = 3000;
     for tag in 0..packets {
         let (from, to, flits) = (rng.below(12) as usize, rng.below(12) as usize, 1 + rng.below(9) as u16);
@@ -195,9 +195,9 @@ fn overloaded<const W: usize, const P: usize, const C: usize>(spec: &NetworkSpec
 
 #[test]
 fn cycles_without_events_can_be_skipped() {
-    let spec = NetworkSpec { pipeline: Pipeline::Speculative, ..NetworkSpec::new(MESH) };
+    let spec = NetworkSpec { pipeline: Pipeline::Speculative, ..NetworkSpec::new(MESH_6X6) };
     let run = |skip: bool| {
-        let (mut net, mut sink, mut rng) = (network(&spec), Recorder::default(), Rng::keyed(9, &[]));
+        let (mut net, mut sink, mut rng) = (network(&spec), ArrivalRecorder::default(), Rng::keyed(9, &[]));
         for burst in 0..20u64 {
             for tag in 0..15 {
                 let (from, to, flits) = (rng.below(36) as usize, rng.below(36) as usize, 1 + rng.below(6) as u16);
@@ -234,8 +234,8 @@ impl Sink for RejectingSink {
 #[test]
 fn a_blocked_traffic_class_does_not_block_the_other() {
     for (counts, passes) in [(&[3, 1][..], true), (&[2, 2], true), (&[1, 3], true), (&[4], false)] {
-        let spec = NetworkSpec::new(MESH).partitioned(counts);
-        let lanes = [Lane { terminal: 0, class: 0 }, Lane { terminal: 0, class: (counts.len() - 1) as u8 }];
+        let spec = NetworkSpec::new(MESH_6X6).partitioned(counts);
+        let lanes = [SourceLane { terminal: 0, class: 0 }, SourceLane { terminal: 0, class: (counts.len() - 1) as u8 }];
         let (mut net, mut sink) = (Network::<1, 8, 32>::new(&spec, &lanes), RejectingSink::default());
         (0..200).for_each(|tag| net.offer(0, 4, 1, tag));
         (0..500).for_each(|now| net.step(Cycle(now), &mut sink));
@@ -248,7 +248,7 @@ fn a_blocked_traffic_class_does_not_block_the_other() {
 
 #[test]
 fn impossible_networks_are_rejected_with_a_reason() {
-    let spec = NetworkSpec::new(MESH);
+    let spec = NetworkSpec::new(MESH_6X6);
     let bad = [
         spec.clone().with_vcs(17),
         NetworkSpec { buffers: 0, ..spec.clone() },

@@ -14,7 +14,7 @@ use super::topology::{EAST, LOCAL, MESH_PORTS, NORTH, SOUTH, WEST};
 pub struct Torus;
 
 /// Returns the direction from position `at` of a ring of `size` to position `to`: upwards, downwards, or arrived.
-fn way(at: u16, to: u16, size: u16) -> std::cmp::Ordering {
+fn ring_direction(at: u16, to: u16, size: u16) -> std::cmp::Ordering {
     let last = size - 1;
     let direct = to.cmp(&at);
     let around = 1 + if at == last { to } else { last - to };
@@ -38,8 +38,8 @@ impl Topology for Torus {
         }
         let route = |router: u16, terminal: u16| {
             use std::cmp::Ordering::{Equal, Greater, Less};
-            let x = way(router % columns, terminal % columns, columns);
-            let y = way(router / columns, terminal / columns, rows);
+            let x = ring_direction(router % columns, terminal % columns, columns);
+            let y = ring_direction(router / columns, terminal / columns, rows);
             let port = match (x, y) {
                 (Greater, _) => EAST,
                 (Less, _) => WEST,

@@ -13,9 +13,9 @@ use warpshard_engine::Unit;
 use warpshard_protocol::{CreditSender, EventKind, MemPacket, Outbox, Payload};
 use warpshard_stats::{CounterVisitor, counters};
 
-use super::super::subnet::{Direction, Ends, Subnet, SubnetPorts, SubnetSize, Switch};
+use super::super::subnet::{Direction, Subnet, SubnetEnds, SubnetPorts, SubnetSize, Switch};
 use super::spec::Size;
-use super::{Lane, Network, NetworkSpec, Packet, Sink, VcRange};
+use super::{Network, NetworkSpec, Packet, Sink, SourceLane, VcRange};
 
 /// A subnet of routers, and the terminals of its senders and receivers.
 #[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -65,7 +65,7 @@ counters! {
 
 /// The machine's packets in flight, and the receivers.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct InFlight {
+struct PacketsInFlight {
     packets: Vec<(MemPacket, u32)>,
     free: Vec<u32>,
     /// Credits for the queues of the receivers.
@@ -74,8 +74,8 @@ struct InFlight {
     counters: MeshCounters,
 }
 
-impl InFlight {
-    fn keep(&mut self, packet: MemPacket, at: Cycle) -> u32 {
+impl PacketsInFlight {
+    fn store_packet(&mut self, packet: MemPacket, at: Cycle) -> u32 {
         let kept = (packet, at.0 as u32);
         if let Some(tag) = self.free.pop() {
             self.packets[tag as usize] = kept;
@@ -87,8 +87,8 @@ impl InFlight {
 }
 
 struct Delivery<'a> {
-    in_flight: &'a mut InFlight,
-    ends: &'a mut Ends,
+    in_flight: &'a mut PacketsInFlight,
+    ends: &'a mut SubnetEnds,
     out: &'a mut Outbox,
 }
 
@@ -120,7 +120,7 @@ pub struct Routers<const W: usize, const P: usize, const C: usize> {
     spec: SubnetSpec,
     /// One network for all traffic classes, or one per class.
     nets: Vec<Network<W, P, C>>,
-    in_flight: InFlight,
+    in_flight: PacketsInFlight,
 }
 
 impl<const W: usize, const P: usize, const C: usize> Routers<W, P, C> {
@@ -129,21 +129,21 @@ impl<const W: usize, const P: usize, const C: usize> Routers<W, P, C> {
         assert!(spec.flit_bytes.len() == classes && !spec.flit_bytes.contains(&0), "every traffic class needs a width");
         assert!(spec.class_of_core.iter().all(|class| usize::from(*class) < classes), "a core without a traffic class");
         let nets = if spec.apart {
-            let lanes: Vec<Lane> = spec.senders.iter().map(|terminal| Lane { terminal: *terminal, class: 0 }).collect();
+            let lanes: Vec<SourceLane> = spec.senders.iter().map(|terminal| SourceLane { terminal: *terminal, class: 0 }).collect();
             let own = |range: &VcRange| Network::new(&spec.network.clone().with_vcs(range.count), &lanes);
             spec.network.classes.iter().map(own).collect()
         } else {
             // A sender has a source queue per class, so that no class blocks another.
             let lane = |terminal: &u16| {
                 let terminal = *terminal;
-                (0..classes).map(move |class| Lane { terminal, class: class as u8 })
+                (0..classes).map(move |class| SourceLane { terminal, class: class as u8 })
             };
-            let lanes: Vec<Lane> = spec.senders.iter().flat_map(lane).collect();
+            let lanes: Vec<SourceLane> = spec.senders.iter().flat_map(lane).collect();
             vec![Network::new(&spec.network, &lanes)]
         };
         Self {
             nets,
-            in_flight: InFlight {
+            in_flight: PacketsInFlight {
                 packets: Vec::new(),
                 free: Vec::new(),
                 credits: vec![CreditSender::new(output_capacity); outputs].into(),
@@ -173,13 +173,13 @@ impl<const W: usize, const P: usize, const C: usize> Switch for Routers<W, P, C>
     }
 
     /// Puts the visible packets of an input into the source queues.
-    fn enter(&mut self, ends: &mut Ends, input: usize) {
+    fn enter(&mut self, ends: &mut SubnetEnds, input: usize) {
         while let Some((packet, at)) = ends.next_visible(input) {
             let receiver = ends.direction.output(&packet);
             let flits = self.spec.flits(ends.direction, &packet);
             let class = usize::from(self.spec.class_of_core[packet.port.index()]);
             let (net, lane) = if self.spec.apart { (class, input) } else { (0, input * self.in_flight.lanes_per_input + class) };
-            let tag = self.in_flight.keep(packet, at);
+            let tag = self.in_flight.store_packet(packet, at);
             self.nets[net].offer(lane, usize::from(self.spec.receivers[receiver]), flits, tag);
         }
     }
@@ -200,7 +200,7 @@ impl<const W: usize, const P: usize, const C: usize> Switch for Routers<W, P, C>
     /// Counts nothing: routers count their activity, not waiting cycles.
     fn count(&mut self, _: u64) {}
 
-    fn step(&mut self, ends: &mut Ends, out: &mut Outbox) {
+    fn step(&mut self, ends: &mut SubnetEnds, out: &mut Outbox) {
         let now = ends.now;
         // Classes with private networks share only the receivers, which serve them round robin.
         let count = self.nets.len();
@@ -218,7 +218,7 @@ impl<const W: usize, const P: usize, const C: usize> Switch for Routers<W, P, C>
         visitor.counters(&self.counters());
     }
 
-    fn waiting(&self, ends: &Ends) -> Vec<String> {
+    fn waiting(&self, ends: &SubnetEnds) -> Vec<String> {
         let under_way: usize = self.nets.iter().map(Network::in_flight).sum();
         if under_way == 0 {
             return Vec::new();

@@ -50,7 +50,7 @@ fn packet(sm: usize, slice: usize, token: u32, op: MemOp) -> MemPacket {
 }
 
 /// Returns the state of a subnet at the end, as text.
-fn settled(net: &mut impl Unit, at: Cycle) -> String {
+fn state_text_at_end(net: &mut impl Unit, at: Cycle) -> String {
     net.settle(at);
     let mut counters: Vec<u64> = Vec::new();
     net.visit_counters(&mut counters);
@@ -90,7 +90,7 @@ fn simulate(
         }
         now = until;
     }
-    (events, settled(net, Cycle(end)))
+    (events, state_text_at_end(net, Cycle(end)))
 }
 
 proptest! {

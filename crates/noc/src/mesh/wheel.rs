@@ -32,11 +32,11 @@ impl Flit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct VcAddress(u32);
 
-const TERMINAL: u32 = 1 << 31;
+const TERMINAL_BIT: u32 = 1 << 31;
 
 impl VcAddress {
     /// The missing neighbour at the edge of the mesh.
-    pub(super) const NOWHERE: Self = Self(u32::MAX);
+    pub(super) const NO_NEIGHBOUR: Self = Self(u32::MAX);
 
     /// Returns virtual channel `channel`, numbered over all ports, of a router.
     pub(super) fn router(router: usize, channel: usize) -> Self {
@@ -45,18 +45,18 @@ impl VcAddress {
 
     /// Returns virtual channel `channel` of a terminal.
     pub(super) fn terminal(terminal: usize, channel: usize) -> Self {
-        Self((terminal << 16 | channel) as u32 | TERMINAL)
+        Self((terminal << 16 | channel) as u32 | TERMINAL_BIT)
     }
 
     #[inline]
     pub(super) fn is_terminal(self) -> bool {
-        self.0 & TERMINAL != 0
+        self.0 & TERMINAL_BIT != 0
     }
 
     /// Returns the number of the router or terminal.
     #[inline]
     pub(super) fn node(self) -> usize {
-        ((self.0 & !TERMINAL) >> 16) as usize
+        ((self.0 & !TERMINAL_BIT) >> 16) as usize
     }
 
     /// Returns the virtual channel at the router or terminal.
@@ -68,30 +68,30 @@ impl VcAddress {
     /// Returns the virtual channel `vc` positions after this one.
     #[inline]
     #[must_use]
-    pub(super) fn plus(self, vc: usize) -> Self {
+    pub(super) fn offset_by(self, vc: usize) -> Self {
         Self(self.0 + vc as u32)
     }
 }
 
 /// Arrivals in each of the coming cycles.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Wheel<T> {
+pub(super) struct ArrivalWheel<T> {
     slots: Box<[Vec<T>]>,
     mask: u64,
-    filled: Box<[u64]>,
+    filled_slots: Box<[u64]>,
 }
 
-impl<T: Clone> Wheel<T> {
+impl<T: Clone> ArrivalWheel<T> {
     /// Returns a wheel for arrivals less than `horizon` cycles ahead.
     pub(super) fn new(horizon: usize) -> Self {
         let size = horizon.next_power_of_two().max(64);
-        Self { slots: vec![Vec::new(); size].into(), mask: size as u64 - 1, filled: vec![0; size / 64].into() }
+        Self { slots: vec![Vec::new(); size].into(), mask: size as u64 - 1, filled_slots: vec![0; size / 64].into() }
     }
 
     #[inline]
-    pub(super) fn put(&mut self, at: Cycle, what: T) {
+    pub(super) fn schedule(&mut self, at: Cycle, what: T) {
         let index = (at.0 & self.mask) as usize;
-        self.filled[index / 64] |= 1 << (index % 64);
+        self.filled_slots[index / 64] |= 1 << (index % 64);
         self.slots[index].push(what);
     }
 
@@ -102,7 +102,7 @@ impl<T: Clone> Wheel<T> {
             return;
         }
         let index = (at.0 & self.mask) as usize;
-        self.filled[index / 64] |= 1 << (index % 64);
+        self.filled_slots[index / 64] |= 1 << (index % 64);
         let slot = &mut self.slots[index];
         if slot.is_empty() {
             std::mem::swap(slot, what);
@@ -117,17 +117,17 @@ impl<T: Clone> Wheel<T> {
     pub(super) fn take(&mut self, now: Cycle, empty: &mut Vec<T>) -> bool {
         let index = (now.0 & self.mask) as usize;
         let bit = 1 << (index % 64);
-        if self.filled[index / 64] & bit == 0 {
+        if self.filled_slots[index / 64] & bit == 0 {
             return false;
         }
-        self.filled[index / 64] &= !bit;
+        self.filled_slots[index / 64] &= !bit;
         std::mem::swap(&mut self.slots[index], empty);
         true
     }
 
     /// Returns the first cycle at or after `now` with an arrival.
     pub(super) fn next(&self, now: Cycle) -> Cycle {
-        let words = self.filled.len();
+        let words = self.filled_slots.len();
         let first = (now.0 & self.mask) as usize;
         for step in 0..=words {
             let word = (first / 64 + step) % words;
@@ -136,7 +136,7 @@ impl<T: Clone> Wheel<T> {
                 _ if step == words => !(u64::MAX << (first % 64)),
                 _ => u64::MAX,
             };
-            let found = self.filled[word] & mask;
+            let found = self.filled_slots[word] & mask;
             if found != 0 {
                 let index = word as u64 * 64 + u64::from(found.trailing_zeros());
                 return now.after(index.wrapping_sub(first as u64) & self.mask);
@@ -152,10 +152,10 @@ mod tests {
 
     #[test]
     fn arrivals_are_taken_in_their_cycle() {
-        let mut wheel = Wheel::new(100);
+        let mut wheel = ArrivalWheel::new(100);
         let now = Cycle(1000);
-        wheel.put(Cycle(1090), (VcAddress::terminal(3, 2), Flit::new(8, true, true)));
-        wheel.put(Cycle(1001), (VcAddress::router(5, 7), Flit::new(9, true, false)));
+        wheel.schedule(Cycle(1090), (VcAddress::terminal(3, 2), Flit::new(8, true, true)));
+        wheel.schedule(Cycle(1001), (VcAddress::router(5, 7), Flit::new(9, true, false)));
         assert_eq!(wheel.next(now), Cycle(1001));
         let mut arrived = Vec::new();
         assert!(!wheel.take(now, &mut arrived) && wheel.take(Cycle(1001), &mut arrived));

@@ -94,12 +94,12 @@ impl Controller for Alternate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{decisions_at_cuts, made};
+    use crate::testing::{built_policy, decisions_at_cuts};
     use warpshard_base::{KernelIndex, SmId};
 
     #[test]
     fn the_limit_switches_at_every_nth_end_of_a_cta() {
-        let mut policy = made(Alternate::NAME, "high = 4\nlow = 2\nctas = 3");
+        let mut policy = built_policy(Alternate::NAME, "high = 4\nlow = 2\nctas = 3");
         let ended = EventKind::CtaEnded(SmId(0), KernelIndex(0));
         assert_eq!(
             decisions_at_cuts(&mut *policy, &[&[], &[ended], &[ended, ended], &[ended; 3]]),

@@ -12,9 +12,9 @@ use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelec
 use crate::registry::PolicyError;
 
 /// Counters of cycles in which the pipeline is free, but no warp can issue.
-const IDLE: [&str; 4] = ["stall_no_warps", "stall_draining", "stall_fetch", "stall_barrier"];
+const IDLE_COUNTERS: [&str; 4] = ["stall_no_warps", "stall_draining", "stall_fetch", "stall_barrier"];
 /// Counters of cycles in which all warps wait for memory, or for the memory pipeline.
-const WAITING: [&str; 2] = ["stall_scoreboard_memory", "stall_memory_pipeline"];
+const WAITING_COUNTERS: [&str; 2] = ["stall_scoreboard_memory", "stall_memory_pipeline"];
 
 /// The parameters of [`DynCta`], with the values of the paper's Table 3. Kayiran et al., MICRO 2014, run DYNCTA "after tuning its
 /// parameters" (Section 6) without stating the values.
@@ -39,12 +39,12 @@ pub struct DynCta {
     #[state(fixed)]
     parameters: Parameters,
     kernel: KernelIndex,
-    cores: Vec<Core>,
+    cores: Vec<CoreState>,
     columns: [Vec<usize>; 2],
 }
 
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-struct Core {
+struct CoreState {
     limit: u32,
     idle: u64,
     waiting: u64,
@@ -75,16 +75,16 @@ impl DynCta {
         let Some(facts) = seen.facts.kernels.get(kernel.index()) else { return };
         self.kernel = kernel;
         let limit = (facts.ctas_per_sm / 2).max(1);
-        self.cores = vec![Core { limit, ..Core::default() }; seen.sms.rows().len()];
+        self.cores = vec![CoreState { limit, ..CoreState::default() }; seen.sms.rows().len()];
         let why = format!("{kernel} begins with half of the {} CTAs that fit", facts.ctas_per_sm);
         out.decide_because(Decision::CtaLimit { sm: None, limit }, why.clone());
         out.decide_because(Decision::WarpLimit { sm: None, limit: seen.facts.warps_per_sm }, why);
     }
 
-    fn count(&mut self, seen: &Observation<'_>) {
+    fn add_stall_cycles(&mut self, seen: &Observation<'_>) {
         if self.columns[0].is_empty() {
             let find = |name: &&str| seen.sms.column(name).expect("an SM counts its stalls");
-            self.columns = [IDLE.iter().map(find).collect(), WAITING.iter().map(find).collect()];
+            self.columns = [IDLE_COUNTERS.iter().map(find).collect(), WAITING_COUNTERS.iter().map(find).collect()];
         }
         let sum = |columns: &[usize], row: &[u64]| columns.iter().map(|&column| row[column]).sum::<u64>();
         for (core, row) in self.cores.iter_mut().zip(seen.sms.rows()) {
@@ -98,7 +98,7 @@ impl DynCta {
         let schedulers = u64::from(seen.facts.schedulers_per_sm.max(1));
         for (sm, core) in self.cores.iter_mut().enumerate() {
             let (idle, waiting) = (core.idle / schedulers, core.waiting / schedulers);
-            let limit = self.parameters.stepped(core.limit, idle, waiting, facts.ctas_per_sm);
+            let limit = self.parameters.next_limit(core.limit, idle, waiting, facts.ctas_per_sm);
             if limit != core.limit {
                 let sm = Some(SmId(sm as u16));
                 let why = format!("{idle} idle cycles, {waiting} of waiting for memory");
@@ -106,14 +106,14 @@ impl DynCta {
                 let warps = (limit * facts.warps_per_cta).min(seen.facts.warps_per_sm);
                 out.decide_because(Decision::WarpLimit { sm, limit: warps }, why);
             }
-            *core = Core { limit, ..Core::default() };
+            *core = CoreState { limit, ..CoreState::default() };
         }
     }
 }
 
 impl Parameters {
     /// Returns the limit, at most `most`, after a period with `idle` and `waiting` cycles.
-    fn stepped(&self, limit: u32, idle: u64, waiting: u64, most: u32) -> u32 {
+    fn next_limit(&self, limit: u32, idle: u64, waiting: u64, most: u32) -> u32 {
         if idle > self.idle || waiting < self.mem_low {
             (limit + 1).min(most)
         } else if waiting > self.mem_high {
@@ -142,7 +142,7 @@ impl Controller for DynCta {
         if self.cores.is_empty() {
             self.prepare(KernelIndex(0), seen, out);
         }
-        self.count(seen);
+        self.add_stall_cycles(seen);
         if seen.cycle.0 > 0 && seen.cycle.0.is_multiple_of(self.parameters.period) {
             self.end_period(seen, out);
         }
@@ -157,22 +157,22 @@ impl Controller for DynCta {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Numbers, Scene, made};
+    use crate::testing::{CounterTable, Scene, built_policy};
 
     #[test]
     fn idle_sms_get_more_ctas_and_memory_bound_sms_fewer() {
-        let stepped = |idle, waiting| Parameters::default().stepped(4, idle, waiting, 8);
+        let stepped = |idle, waiting| Parameters::default().next_limit(4, idle, waiting, 8);
         assert_eq!([stepped(17, 9000), stepped(0, 127), stepped(16, 128), stepped(0, 384), stepped(0, 385)], [5, 5, 4, 4, 3]);
-        assert_eq!(Parameters::default().stepped(8, 17, 0, 8), 8);
-        assert_eq!(Parameters::default().stepped(1, 0, 9000, 8), 1);
+        assert_eq!(Parameters::default().next_limit(8, 17, 0, 8), 8);
+        assert_eq!(Parameters::default().next_limit(1, 0, 9000, 8), 1);
     }
 
     #[test]
     fn the_warps_of_the_youngest_ctas_are_paused_with_their_limit() {
         let mut columns = vec!["issued"];
-        columns.extend(IDLE.iter().chain(&WAITING));
-        let mut scene = Scene { sms: Numbers::named(&columns), ..Scene::with_kernel(100, 6) };
-        let mut policy = made(DynCta::NAME, "");
+        columns.extend(IDLE_COUNTERS.iter().chain(&WAITING_COUNTERS));
+        let mut scene = Scene { sms: CounterTable::named(&columns), ..Scene::with_kernel(100, 6) };
+        let mut policy = built_policy(DynCta::NAME, "");
         let why = "kernel 0 begins with half of the 6 CTAs that fit";
         scene.sms.values = vec![0; 2 * columns.len()];
         assert_eq!(scene.cut(&mut *policy, 0, &[]), format!("cta_limit 3 on every SM: {why}; warp_limit 48 on every SM: {why}"));

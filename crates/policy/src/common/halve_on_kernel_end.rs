@@ -15,11 +15,11 @@ pub struct Parameters {
     /// CTAs per SM from the start of the run.
     start: u32,
     /// The smallest CTA limit.
-    #[serde(default = "one")]
+    #[serde(default = "default_least")]
     least: u32,
 }
 
-fn one() -> u32 {
+fn default_least() -> u32 {
     1
 }
 
@@ -82,12 +82,12 @@ impl Controller for HalveOnKernelEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{decisions_at_cuts, made};
+    use crate::testing::{built_policy, decisions_at_cuts};
     use warpshard_base::KernelIndex;
 
     #[test]
     fn each_end_of_a_kernel_halves_the_limit_down_to_the_least() {
-        let mut policy = made(HalveOnKernelEnd::NAME, "start = 9\nleast = 2");
+        let mut policy = built_policy(HalveOnKernelEnd::NAME, "start = 9\nleast = 2");
         let ended = |kernel| EventKind::KernelEnded(KernelIndex(kernel));
         let other = EventKind::KernelStarted(KernelIndex(1));
         assert_eq!(

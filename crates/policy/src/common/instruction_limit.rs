@@ -1,6 +1,6 @@
 //! `--max-instructions`: ends a run after a number of instructions, to compare machines on equal work.
 //!
-//! Inputs: the thread instructions of all SMs, every [`InstructionLimit::EVERY`] core cycles. Decision: the end of the run.
+//! Inputs: the thread instructions of all SMs, every [`InstructionLimit::CHECK_PERIOD_CYCLES`] core cycles. Decision: the end of the run.
 
 use warpshard_control::{Controller, DecisionSet, KnobSet, Observation, Trigger};
 
@@ -14,7 +14,7 @@ pub struct InstructionLimit {
 
 impl InstructionLimit {
     /// Core cycles between two observations.
-    pub const EVERY: u64 = 1_000;
+    pub const CHECK_PERIOD_CYCLES: u64 = 1_000;
 
     /// Creates a limit of `limit` thread instructions.
     pub fn new(limit: u64) -> Self {
@@ -28,7 +28,7 @@ impl Controller for InstructionLimit {
     }
 
     fn triggers(&self) -> Vec<Trigger> {
-        vec![Trigger::Every(Self::EVERY)]
+        vec![Trigger::Every(Self::CHECK_PERIOD_CYCLES)]
     }
 
     fn knobs(&self) -> KnobSet {

@@ -16,18 +16,18 @@ pub struct Parameters {
     /// Names of counters of an SM.
     counters: Vec<String>,
     /// Core cycles per period.
-    #[serde(default = "thousand")]
+    #[serde(default = "default_period")]
     period: u64,
     /// Numbers of the recorded SMs.
-    #[serde(default = "first")]
+    #[serde(default = "default_sms")]
     sms: Vec<u16>,
 }
 
-fn thousand() -> u64 {
+fn default_period() -> u64 {
     1000
 }
 
-fn first() -> Vec<u16> {
+fn default_sms() -> Vec<u16> {
     vec![0]
 }
 
@@ -62,7 +62,7 @@ impl Probe {
         Ok(Self { parameters, columns: None })
     }
 
-    fn find(&self, seen: &Observation<'_>, out: &mut DecisionSet) -> Vec<usize> {
+    fn find_columns(&self, seen: &Observation<'_>, out: &mut DecisionSet) -> Vec<usize> {
         let (found, missing): (Vec<_>, Vec<_>) =
             self.parameters.counters.iter().map(|name| (name, seen.sms.column(name))).partition(|(_, column)| column.is_some());
         if let Some((name, _)) = missing.first() {
@@ -88,7 +88,7 @@ impl Controller for Probe {
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         let columns = match self.columns.take() {
             Some(columns) => columns,
-            None => self.find(seen, out),
+            None => self.find_columns(seen, out),
         };
         for &sm in &self.parameters.sms {
             let Some(row) = seen.sms.rows().nth(usize::from(sm)) else { continue };
@@ -103,12 +103,12 @@ impl Controller for Probe {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Numbers, Scene, made};
+    use crate::testing::{CounterTable, Scene, built_policy};
 
     #[test]
     fn counters_are_recorded_without_decisions() {
-        let mut scene = Scene { sms: Numbers::named(&["issued", "cycles"]), ..Scene::with_kernel(10, 2) };
-        let mut policy = made(Probe::NAME, "counters = [\"cycles\", \"nonsense\"]\nperiod = 50\nsms = [1, 9]");
+        let mut scene = Scene { sms: CounterTable::named(&["issued", "cycles"]), ..Scene::with_kernel(10, 2) };
+        let mut policy = built_policy(Probe::NAME, "counters = [\"cycles\", \"nonsense\"]\nperiod = 50\nsms = [1, 9]");
         assert_eq!(policy.triggers(), [Trigger::Every(50)]);
         scene.sms.values = vec![1, 2, 3, 4];
         assert_eq!(scene.signals(&mut *policy, 50), [(Some(SmId(1)), "cycles", 4.0)], "the machine has no SM 9");

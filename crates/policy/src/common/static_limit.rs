@@ -107,11 +107,11 @@ impl Controller for StaticLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Numbers, Scene, decisions_at_cuts, made};
+    use crate::testing::{CounterTable, Scene, built_policy, decisions_at_cuts};
 
     #[test]
     fn limits_are_set_once_from_the_start() {
-        let mut policy = made(StaticLimit::NAME, "ctas = 2\nwarps = 16");
+        let mut policy = built_policy(StaticLimit::NAME, "ctas = 2\nwarps = 16");
         assert_eq!(policy.triggers(), [Trigger::Start]);
         assert_eq!(policy.knobs(), KnobSet::of(&[Knob::CtaLimit, Knob::WarpLimit]));
         assert_eq!(decisions_at_cuts(&mut *policy, &[&[], &[]]), ["cta_limit 2 on every SM, warp_limit 16 on every SM: fixed limits", ""]);
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn single_sms_are_limited_from_a_kernel_on() {
-        let mut policy = made(StaticLimit::NAME, "ctas = 1\nsms = [4, 7]\nfrom_kernel = 3");
+        let mut policy = built_policy(StaticLimit::NAME, "ctas = 1\nsms = [4, 7]\nfrom_kernel = 3");
         assert_eq!(policy.triggers(), [Trigger::On(EventSelector::KernelStarted(Some(KernelIndex(3))))]);
         assert_eq!(policy.knobs(), KnobSet::of(&[Knob::CtaLimit]));
         assert_eq!(decisions_at_cuts(&mut *policy, &[&[]]), ["cta_limit 1 on sm4, cta_limit 1 on sm7: fixed limits"]);
@@ -127,9 +127,9 @@ mod tests {
 
     #[test]
     fn sms_beyond_the_active_ones_are_gated() {
-        let mut scene = Scene { sms: Numbers::named(&["issued"]), ..Scene::default() };
+        let mut scene = Scene { sms: CounterTable::named(&["issued"]), ..Scene::default() };
         scene.sms.values = vec![0; 4];
-        let mut policy = made(StaticLimit::NAME, "cores = 2");
+        let mut policy = built_policy(StaticLimit::NAME, "cores = 2");
         assert_eq!(policy.knobs(), KnobSet::of(&[Knob::Power]));
         assert_eq!(scene.cut(&mut *policy, 0, &[]), "power 0 on sm2, power 0 on sm3: fixed limits");
     }

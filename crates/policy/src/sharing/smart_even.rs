@@ -79,7 +79,7 @@ impl Controller for SmartEven {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Numbers, Scene, made};
+    use crate::testing::{CounterTable, Scene, built_policy};
     use warpshard_control::KernelFacts;
 
     fn facts(ctas: &[u32]) -> Facts {
@@ -98,9 +98,9 @@ mod tests {
 
     #[test]
     fn every_sm_gets_an_owner_at_the_start() {
-        let mut scene = Scene { sms: Numbers::named(&["cycles"]), facts: facts(&[100, 4]), ..Scene::default() };
+        let mut scene = Scene { sms: CounterTable::named(&["cycles"]), facts: facts(&[100, 4]), ..Scene::default() };
         scene.sms.values = vec![0; 3];
-        let said = scene.cut(&mut *made("smart_even", ""), 0, &[]);
+        let said = scene.cut(&mut *built_policy("smart_even", ""), 0, &[]);
         assert_eq!(said, "owner 0 on sm0, owner 0 on sm1, owner 1 on sm2: even shares, limited by what the CTAs fill");
     }
 }

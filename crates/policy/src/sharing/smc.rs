@@ -37,20 +37,20 @@ impl Default for Parameters {
 pub struct Smc {
     #[state(fixed)]
     parameters: Parameters,
-    stage: Stage,
+    stage: SearchStage,
     alarm: Option<Cycle>,
-    limits: [Climb; 2],
+    limits: [LimitSearch; 2],
     /// SMs of the first application.
     sms: u32,
-    all: u32,
+    sm_count: u32,
     /// IPCs with the even partition, and the best sum relative to them.
-    even: [f64; 2],
+    even_ipcs: [f64; 2],
     best: f64,
     warm: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-enum Stage {
+enum SearchStage {
     Waiting,
     /// Search for the limits of CTAs.
     Limits,
@@ -66,15 +66,15 @@ enum Stage {
 
 /// The search for the CTA limit of an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, warpshard_state::State)]
-struct Climb {
+struct LimitSearch {
     limit: u32,
     best: f64,
     done: bool,
 }
 
-impl Climb {
+impl LimitSearch {
     /// Processes a completed sample with the current limit.
-    fn sampled(&mut self, ipc: f64) {
+    fn end_sample(&mut self, ipc: f64) {
         if self.done {
             return;
         }
@@ -105,31 +105,41 @@ impl Smc {
             let problem = format!("`warm` = {warm}, `sample` = {sample}: at least 1 cycle each is expected");
             return Err(PolicyError::parameters(Self::NAME, problem));
         }
-        let limits = [Climb::default(); 2];
-        Ok(Self { parameters, stage: Stage::Waiting, alarm: None, limits, sms: 0, all: 0, even: [0.0; 2], best: 0.0, warm: false })
+        let limits = [LimitSearch::default(); 2];
+        Ok(Self {
+            parameters,
+            stage: SearchStage::Waiting,
+            alarm: None,
+            limits,
+            sms: 0,
+            sm_count: 0,
+            even_ipcs: [0.0; 2],
+            best: 0.0,
+            warm: false,
+        })
     }
 
     fn begin(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
-        self.all = seen.sms.rows().len() as u32;
-        if seen.facts.applications.len() != 2 || self.all < 2 {
+        self.sm_count = seen.sms.rows().len() as u32;
+        if seen.facts.applications.len() != 2 || self.sm_count < 2 {
             out.because("SMC divides at least two SMs between two applications: nothing is set");
-            self.stage = Stage::Done;
+            self.stage = SearchStage::Done;
             return;
         }
         for (app, climb) in (0..).map(AppId).zip(&mut self.limits) {
             let own = seen.facts.kernels.iter().filter(|kernel| kernel.app == app);
             climb.limit = own.map(|kernel| kernel.ctas_per_sm).min().unwrap_or(1);
         }
-        self.sms = self.all.div_ceil(2);
-        self.stage = Stage::Limits;
-        self.set(out);
+        self.sms = self.sm_count.div_ceil(2);
+        self.stage = SearchStage::Limits;
+        self.set_knobs(out);
         out.because("even partition");
-        self.next(seen.cycle);
+        self.begin_warm_up(seen.cycle);
     }
 
     /// Sets owners and limits of all SMs.
-    fn set(&self, out: &mut DecisionSet) {
-        for sm in 0..self.all {
+    fn set_knobs(&self, out: &mut DecisionSet) {
+        for sm in 0..self.sm_count {
             let app = u16::from(sm >= self.sms);
             out.decide(Decision::Owner { sm: Some(SmId(sm as u16)), app: AppId(app) });
             out.decide(Decision::CtaLimit { sm: Some(SmId(sm as u16)), limit: self.limits[usize::from(app)].limit });
@@ -137,49 +147,49 @@ impl Smc {
     }
 
     /// Starts the warm-up of the next sample.
-    fn next(&mut self, now: Cycle) {
+    fn begin_warm_up(&mut self, now: Cycle) {
         self.warm = false;
-        self.alarm = (self.stage != Stage::Done).then(|| now.after(self.parameters.warm));
+        self.alarm = (self.stage != SearchStage::Done).then(|| now.after(self.parameters.warm));
     }
 
-    fn sampled(&mut self, ipc: [f64; 2], out: &mut DecisionSet) {
+    fn end_sample(&mut self, ipc: [f64; 2], out: &mut DecisionSet) {
         match self.stage {
-            Stage::Limits => {
-                self.limits.iter_mut().zip(ipc).for_each(|(climb, ipc)| climb.sampled(ipc));
+            SearchStage::Limits => {
+                self.limits.iter_mut().zip(ipc).for_each(|(climb, ipc)| climb.end_sample(ipc));
                 out.because("limits of CTAs");
                 if self.limits.iter().all(|climb| climb.done) {
-                    self.stage = Stage::Even;
+                    self.stage = SearchStage::Even;
                 }
             }
-            Stage::Even => {
-                (self.even, self.best) = (ipc, 2.0);
-                self.stage = Stage::Partition { more: true, paid: false };
-                self.step(true);
+            SearchStage::Even => {
+                (self.even_ipcs, self.best) = (ipc, 2.0);
+                self.stage = SearchStage::Partition { more: true, paid: false };
+                self.move_sm(true);
                 out.because("partition");
             }
-            Stage::Partition { more, paid } => {
-                let sum: f64 = ipc.iter().zip(self.even).map(|(ipc, even)| ipc / even.max(f64::MIN_POSITIVE)).sum();
+            SearchStage::Partition { more, paid } => {
+                let sum: f64 = ipc.iter().zip(self.even_ipcs).map(|(ipc, even)| ipc / even.max(f64::MIN_POSITIVE)).sum();
                 out.because("partition");
                 if sum > self.best {
                     self.best = sum;
-                    self.stage = if self.step(more) { Stage::Partition { more, paid: true } } else { Stage::Done };
+                    self.stage = if self.move_sm(more) { SearchStage::Partition { more, paid: true } } else { SearchStage::Done };
                 } else {
-                    self.step(!more);
-                    self.stage = Stage::Done;
-                    if more && !paid && self.step(false) {
-                        self.stage = Stage::Partition { more: false, paid: true };
+                    self.move_sm(!more);
+                    self.stage = SearchStage::Done;
+                    if more && !paid && self.move_sm(false) {
+                        self.stage = SearchStage::Partition { more: false, paid: true };
                     }
                 }
             }
-            Stage::Waiting | Stage::Done => return,
+            SearchStage::Waiting | SearchStage::Done => return,
         }
-        self.set(out);
+        self.set_knobs(out);
     }
 
     /// Moves one SM to or from the first application, if each application keeps at least one.
-    fn step(&mut self, more: bool) -> bool {
+    fn move_sm(&mut self, more: bool) -> bool {
         let moved = if more { self.sms + 1 } else { self.sms - 1 };
-        let can = moved > 0 && moved < self.all;
+        let can = moved > 0 && moved < self.sm_count;
         self.sms = if can { moved } else { self.sms };
         can
     }
@@ -192,7 +202,7 @@ impl Controller for Smc {
 
     fn triggers(&self) -> Vec<Trigger> {
         match self.stage {
-            Stage::Waiting => vec![Trigger::Start],
+            SearchStage::Waiting => vec![Trigger::Start],
             _ => vec![Trigger::On(EventSelector::ApplicationEnded(None))],
         }
     }
@@ -206,14 +216,14 @@ impl Controller for Smc {
     }
 
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
-        if self.stage == Stage::Waiting {
+        if self.stage == SearchStage::Waiting {
             self.begin(seen, out);
             return;
         }
         let ended = seen.events.iter().find_map(|event| if let EventKind::ApplicationEnded(app) = event.kind { Some(app) } else { None });
         if let Some(ended) = ended {
             // The grid scheduler assigns the SMs of the ended application to the other one, which keeps its limit.
-            (self.stage, self.alarm) = (Stage::Done, None);
+            (self.stage, self.alarm) = (SearchStage::Done, None);
             let limit = self.limits[usize::from(ended == AppId(0))].limit;
             out.decide(Decision::CtaLimit { sm: None, limit });
             out.because("the other application is over");
@@ -232,24 +242,24 @@ impl Controller for Smc {
         let ipc = [rows.next().unwrap_or(0.0), rows.next().unwrap_or(0.0)];
         out.signal(None, "first_warp_ipc", ipc[0]);
         out.signal(None, "second_warp_ipc", ipc[1]);
-        self.sampled(ipc, out);
-        self.next(seen.cycle);
+        self.end_sample(ipc, out);
+        self.begin_warm_up(seen.cycle);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Numbers, Scene, made};
+    use crate::testing::{CounterTable, Scene, built_policy};
     use warpshard_control::KernelFacts;
 
     /// Runs the policy on eight SMs; `ipc` returns the IPC of an application for a number of SMs and a number of CTAs per SM. Returns the
     /// SMs and limits of each sample.
     fn run(ipc: [fn(u32, u32) -> f64; 2]) -> Vec<[u32; 3]> {
-        let mut policy = made("smc", "");
+        let mut policy = built_policy("smc", "");
         let kernel = |app| KernelFacts { app: AppId(app), ctas_per_sm: 4, ..KernelFacts::default() };
         let mut scene =
-            Scene { sms: Numbers::named(&["cycles"]), applications: Numbers::named(&["warp_instructions"]), ..Scene::default() };
+            Scene { sms: CounterTable::named(&["cycles"]), applications: CounterTable::named(&["warp_instructions"]), ..Scene::default() };
         scene.facts.kernels = vec![kernel(0), kernel(1)];
         scene.facts.applications = vec!["a".into(), "b".into()];
         scene.sms.values = vec![0; 8];
@@ -292,7 +302,7 @@ mod tests {
     fn three_applications_are_refused() {
         let mut scene = Scene::default();
         scene.facts.applications = vec![String::new(); 3];
-        let said = scene.cut(&mut *made("smc", ""), 0, &[]);
+        let said = scene.cut(&mut *built_policy("smc", ""), 0, &[]);
         assert_eq!(said, "SMC divides at least two SMs between two applications: nothing is set");
     }
 }

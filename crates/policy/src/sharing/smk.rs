@@ -23,7 +23,7 @@ use serde::Deserialize;
 
 use warpshard_base::{AppId, Cycle, KernelIndex, SmId};
 use warpshard_control::{
-    Controller, Decision, DecisionSet, EventKind, EventSelector, Facts, Knob, KnobSet, Observation, Resources, Table, Trigger,
+    Controller, Decision, DecisionSet, EventKind, EventSelector, Facts, Knob, KnobSet, Observation, ObservationTable, Resources, Trigger,
 };
 
 use crate::registry::PolicyError;
@@ -52,7 +52,7 @@ const PARAMETERS: &[(&str, &str)] = &[
 
 /// Stages of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-enum Stage {
+enum ProfilingStage {
     Waiting,
     /// Measurement of the IPC by number of CTAs.
     Profile,
@@ -65,7 +65,7 @@ enum Stage {
 
 /// Measured data of an application.
 #[derive(Clone, Debug, Default, PartialEq, warpshard_state::State)]
-struct App {
+struct ProfiledApplication {
     kernels: Vec<KernelIndex>,
     /// Maximum need of each resource per CTA, over the application's kernels.
     needs: Resources,
@@ -86,10 +86,10 @@ pub struct Smk {
     compares: bool,
     #[state(fixed)]
     parameters: Parameters,
-    stage: Stage,
+    stage: ProfilingStage,
     warm: bool,
     alarm: Option<Cycle>,
-    apps: Vec<App>,
+    apps: Vec<ProfiledApplication>,
     sms: u32,
     /// CTAs of each application on every SM; `None` if one CTA of each does not fit.
     division: Option<Vec<u32>>,
@@ -116,7 +116,7 @@ impl Smk {
             name,
             compares: name == Self::MAESTRO,
             parameters,
-            stage: Stage::Waiting,
+            stage: ProfilingStage::Waiting,
             warm: false,
             alarm: None,
             apps: Vec::new(),
@@ -129,7 +129,7 @@ impl Smk {
     fn begin(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         let facts = seen.facts;
         self.sms = seen.sms.rows().len() as u32;
-        self.apps = vec![App { most: u32::MAX, ..App::default() }; facts.applications.len()];
+        self.apps = vec![ProfiledApplication { most: u32::MAX, ..ProfiledApplication::default() }; facts.applications.len()];
         for (index, kernel) in (0..).zip(&facts.kernels) {
             let app = &mut self.apps[kernel.app.index()];
             app.kernels.push(KernelIndex(index));
@@ -142,7 +142,7 @@ impl Smk {
             self.set_sm(sm, |app| if app == owner { limit } else { 0 }, out);
         }
         out.because("a profile of each application by its CTAs");
-        self.next(Stage::Profile, seen.cycle);
+        self.enter_stage(ProfilingStage::Profile, seen.cycle);
     }
 
     /// Returns the application whose even part contains an SM, the SM's index in the part, and the number of SMs in the part.
@@ -187,9 +187,9 @@ impl Smk {
     }
 
     /// Enters the next stage, whose sample follows a warm-up.
-    fn next(&mut self, stage: Stage, now: Cycle) {
+    fn enter_stage(&mut self, stage: ProfilingStage, now: Cycle) {
         (self.stage, self.warm) = (stage, false);
-        self.alarm = (stage != Stage::Done).then(|| now.after(self.parameters.warm));
+        self.alarm = (stage != ProfilingStage::Done).then(|| now.after(self.parameters.warm));
     }
 
     /// Computes each application's IPC curve from the profiling sample.
@@ -217,7 +217,7 @@ impl Smk {
     /// Returns the sum of the applications' IPCs in a sample, each relative to the predicted IPC of the application alone on all SMs.
     fn sum(&self, seen: &Observation<'_>) -> f64 {
         let instructions = column(seen.applications, "warp_instructions");
-        let progress = |(app, row): (&App, &[u64])| {
+        let progress = |(app, row): (&ProfiledApplication, &[u64])| {
             let alone = app.curve.last().copied().unwrap_or(0.0) * f64::from(self.sms);
             row[instructions] as f64 / seen.interval.max(1) as f64 / alone.max(f64::MIN_POSITIVE)
         };
@@ -228,24 +228,24 @@ impl Smk {
         self.division = fill(&self.apps, room);
     }
 
-    fn sampled(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+    fn end_sample(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         match self.stage {
-            Stage::Profile => {
+            ProfilingStage::Profile => {
                 self.measure(seen);
                 self.divide(&seen.facts.sm);
                 self.set_division(out);
                 out.because(if self.division.is_some() { "all share every SM" } else { "one CTA of each does not fit: even partition" });
                 let more = self.compares && self.division.is_some();
-                self.next(if more { Stage::Shared } else { Stage::Done }, seen.cycle);
+                self.enter_stage(if more { ProfilingStage::Shared } else { ProfilingStage::Done }, seen.cycle);
             }
-            Stage::Shared => {
+            ProfilingStage::Shared => {
                 self.shared = self.sum(seen);
                 out.signal(None, "shared_sum", self.shared);
                 self.set_even(out);
                 out.because("even partition, to compare with");
-                self.next(Stage::Even, seen.cycle);
+                self.enter_stage(ProfilingStage::Even, seen.cycle);
             }
-            Stage::Even => {
+            ProfilingStage::Even => {
                 let even = self.sum(seen);
                 out.signal(None, "even_sum", even);
                 let share = self.shared > even;
@@ -254,16 +254,16 @@ impl Smk {
                     self.set_division(out);
                 }
                 out.because(if share { "sharing SMs is better" } else { "the even partition is better" });
-                self.next(Stage::Done, seen.cycle);
+                self.enter_stage(ProfilingStage::Done, seen.cycle);
             }
-            Stage::Waiting | Stage::Done => {}
+            ProfilingStage::Waiting | ProfilingStage::Done => {}
         }
     }
 
     /// Handles the end of an application: the other applications divide every SM according to their measured curves.
-    fn leave(&mut self, app: AppId, seen: &Observation<'_>, out: &mut DecisionSet) {
+    fn remove_application(&mut self, app: AppId, seen: &Observation<'_>, out: &mut DecisionSet) {
         self.apps[app.index()].over = true;
-        self.next(Stage::Done, seen.cycle);
+        self.enter_stage(ProfilingStage::Done, seen.cycle);
         self.divide(&seen.facts.sm);
         self.set_division(out);
         out.because("an application is over");
@@ -271,7 +271,7 @@ impl Smk {
 }
 
 /// Returns the index of a column that all machines have.
-fn column(table: Table<'_>, name: &str) -> usize {
+fn column(table: ObservationTable<'_>, name: &str) -> usize {
     table.column(name).unwrap_or_else(|| panic!("{name} is counted"))
 }
 
@@ -295,7 +295,7 @@ fn curve(points: &[(u32, f64)], most: u32) -> Vec<f64> {
 }
 
 /// Returns the CTAs of each application per SM, by water filling over the curves; `None` if one CTA of each does not fit.
-fn fill(apps: &[App], room: &Resources) -> Option<Vec<u32>> {
+fn fill(apps: &[ProfiledApplication], room: &Resources) -> Option<Vec<u32>> {
     let mut ctas: Vec<u32> = apps.iter().map(|app| u32::from(!app.over)).collect();
     if !fits(apps, &ctas, room) {
         return None;
@@ -317,7 +317,7 @@ fn fill(apps: &[App], room: &Resources) -> Option<Vec<u32>> {
 }
 
 /// Returns true if an SM can hold these numbers of CTAs of all applications together.
-fn fits(apps: &[App], ctas: &[u32], room: &Resources) -> bool {
+fn fits(apps: &[ProfiledApplication], ctas: &[u32], room: &Resources) -> bool {
     let within = |of: fn(&Resources) -> u32| {
         let taken: u64 = apps.iter().zip(ctas).map(|(app, ctas)| u64::from(of(&app.needs)) * u64::from(*ctas)).sum();
         taken <= u64::from(of(room))
@@ -340,7 +340,7 @@ impl Controller for Smk {
 
     fn triggers(&self) -> Vec<Trigger> {
         match self.stage {
-            Stage::Waiting => vec![Trigger::Start],
+            ProfilingStage::Waiting => vec![Trigger::Start],
             _ => vec![Trigger::On(EventSelector::ApplicationEnded(None))],
         }
     }
@@ -354,7 +354,7 @@ impl Controller for Smk {
     }
 
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
-        if self.stage == Stage::Waiting {
+        if self.stage == ProfilingStage::Waiting {
             self.begin(seen, out);
             return;
         }
@@ -362,7 +362,7 @@ impl Controller for Smk {
             if let EventKind::ApplicationEnded(app) = event.kind
                 && !seen.facts.restarted.get(app.index()).is_some_and(|restarted| *restarted)
             {
-                self.leave(app, seen, out);
+                self.remove_application(app, seen, out);
             }
         }
         if self.alarm != Some(seen.cycle) {
@@ -373,38 +373,38 @@ impl Controller for Smk {
             self.alarm = Some(seen.cycle.after(self.parameters.sample));
             return;
         }
-        self.sampled(seen, out);
+        self.end_sample(seen, out);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Numbers, Scene, made};
+    use crate::testing::{CounterTable, Scene, built_policy};
     use warpshard_control::KernelFacts;
 
-    fn app(needs: u32, curve: &[f64]) -> App {
-        App {
+    fn app(needs: u32, curve: &[f64]) -> ProfiledApplication {
+        ProfiledApplication {
             needs: Resources { registers: needs, ..Resources::default() },
             most: curve.len() as u32,
             curve: curve.into(),
-            ..App::default()
+            ..ProfiledApplication::default()
         }
     }
 
-    const ROOM: Resources = Resources { registers: 100, threads: 0, warps: 0, shared_bytes: 0, ctas: 0 };
+    const SM_RESOURCES: Resources = Resources { registers: 100, threads: 0, warps: 0, shared_bytes: 0, ctas: 0 };
 
     #[test]
     fn the_application_with_the_least_relative_ipc_gets_the_next_cta() {
         // The first application saturates with two CTAs, the second gains with every CTA.
         let apps = [app(10, &[3.0, 4.0, 4.0, 4.0]), app(20, &[1.0, 2.0, 3.0, 4.0])];
-        assert_eq!(fill(&apps, &ROOM), Some(vec![2, 4]), "20 + 80 of 100 registers");
+        assert_eq!(fill(&apps, &SM_RESOURCES), Some(vec![2, 4]), "20 + 80 of 100 registers");
         // An application whose IPC falls with a third CTA and rises with a fourth goes from two to four CTAs in one step.
         let apps = [app(10, &[1.0, 2.0, 1.5, 4.0]), app(30, &[1.0, 1.1])];
-        assert_eq!(fill(&apps, &ROOM), Some(vec![4, 2]));
-        assert_eq!(fill(&[app(60, &[1.0]), app(50, &[1.0])], &ROOM), None, "one CTA of each needs 110");
-        let over = App { over: true, ..app(10, &[1.0, 2.0]) };
-        assert_eq!(fill(&[over, app(20, &[1.0, 2.0, 3.0])], &ROOM), Some(vec![0, 3]), "what is over gets nothing");
+        assert_eq!(fill(&apps, &SM_RESOURCES), Some(vec![4, 2]));
+        assert_eq!(fill(&[app(60, &[1.0]), app(50, &[1.0])], &SM_RESOURCES), None, "one CTA of each needs 110");
+        let over = ProfiledApplication { over: true, ..app(10, &[1.0, 2.0]) };
+        assert_eq!(fill(&[over, app(20, &[1.0, 2.0, 3.0])], &SM_RESOURCES), Some(vec![0, 3]), "what is over gets nothing");
     }
 
     #[test]
@@ -416,16 +416,16 @@ mod tests {
     /// policy until it is done, as the maxima of both applications on each SM. `sums` are the instructions of both applications in the
     /// samples after the profile.
     fn run(policy: &str, sums: &[[u64; 2]]) -> Vec<Vec<[u32; 2]>> {
-        let mut policy = made(policy, "");
+        let mut policy = built_policy(policy, "");
         let needs = Resources { registers: 25, ..Resources::default() };
         let kernel = |app| KernelFacts { app: AppId(app), ctas_per_sm: 4, needs, ..KernelFacts::default() };
         let mut scene = Scene {
-            sms: Numbers::named(&MEMORY_STALLS),
-            applications: Numbers::named(&["warp_instructions"]),
-            sm_applications: Numbers::named(&["warp_instructions"]),
+            sms: CounterTable::named(&MEMORY_STALLS),
+            applications: CounterTable::named(&["warp_instructions"]),
+            sm_applications: CounterTable::named(&["warp_instructions"]),
             ..Scene::default()
         };
-        scene.facts = Facts { sms: 8, schedulers_per_sm: 1, sm: ROOM, kernels: vec![kernel(0), kernel(1)], ..Facts::default() };
+        scene.facts = Facts { sms: 8, schedulers_per_sm: 1, sm: SM_RESOURCES, kernels: vec![kernel(0), kernel(1)], ..Facts::default() };
         scene.facts.applications = vec!["a".into(), "b".into()];
         scene.sms.values = vec![0; 16];
         scene.applications.values = vec![0; 2];
@@ -477,9 +477,9 @@ mod tests {
             let mut policy = Smk::new(Smk::NAME, Parameters::default()).unwrap();
             policy.apps = vec![app(20, &[1.0, 2.0]), app(20, &[1.0, 2.0, 3.0])];
             policy.apps[1].kernels = vec![KernelIndex(1)];
-            (policy.sms, policy.stage, policy.division) = (1, Stage::Done, Some(vec![2, 2]));
-            let mut scene = Scene { sms: Numbers::named(&MEMORY_STALLS), ..Scene::default() };
-            (scene.facts.sm, scene.facts.restarted) = (ROOM, vec![restarted; 2]);
+            (policy.sms, policy.stage, policy.division) = (1, ProfilingStage::Done, Some(vec![2, 2]));
+            let mut scene = Scene { sms: CounterTable::named(&MEMORY_STALLS), ..Scene::default() };
+            (scene.facts.sm, scene.facts.restarted) = (SM_RESOURCES, vec![restarted; 2]);
             scene.cut(&mut policy, 500, &[EventKind::ApplicationEnded(AppId(0))])
         };
         assert_eq!(ended(false), "kernel_ctas 3 for kernel 1 on sm0: an application is over");
@@ -489,10 +489,10 @@ mod tests {
     #[test]
     fn waiting_for_memory_scales_a_sampled_ipc() {
         let mut policy = Smk::new(Smk::NAME, Parameters::default()).unwrap();
-        policy.apps = vec![App { most: 2, ..App::default() }; 2];
+        policy.apps = vec![ProfiledApplication { most: 2, ..ProfiledApplication::default() }; 2];
         policy.sms = 4;
-        let sms = Numbers::named(&MEMORY_STALLS);
-        let mut scene = Scene { sms, sm_applications: Numbers::named(&["warp_instructions"]), last: 0, ..Scene::default() };
+        let sms = CounterTable::named(&MEMORY_STALLS);
+        let mut scene = Scene { sms, sm_applications: CounterTable::named(&["warp_instructions"]), last_cut_cycle: 0, ..Scene::default() };
         scene.facts.schedulers_per_sm = 1;
         // SMs have 1, 2, 1 and 2 CTAs, on average 1.5; the SMs of the first application wait for half of 1000 cycles.
         scene.sms.values = vec![300, 200, 300, 200, 0, 0, 0, 0];
@@ -504,7 +504,7 @@ mod tests {
 
     #[test]
     fn runs_that_cannot_be_divided_are_rejected() {
-        let policy = made("smk", "");
+        let policy = built_policy("smk", "");
         let facts = |applications| Facts { sms: 8, applications: vec![String::new(); applications], ..Facts::default() };
         assert_eq!(policy.check_facts(&facts(2)), Ok(()));
         assert!(policy.check_facts(&facts(1)).unwrap_err().contains("the run has 1"));

@@ -80,22 +80,22 @@ impl Controller for StaticPartition {
 #[cfg(test)]
 mod tests {
     use crate::registry::Policies;
-    use crate::testing::{Numbers, Scene, made};
+    use crate::testing::{CounterTable, Scene, built_policy};
     use warpshard_control::Facts;
 
     #[test]
     fn applications_get_their_sms_and_the_rest_is_gated() {
-        let mut scene = Scene { sms: Numbers::named(&["cycles"]), ..Scene::default() };
+        let mut scene = Scene { sms: CounterTable::named(&["cycles"]), ..Scene::default() };
         scene.sms.values = vec![0; 4];
         scene.facts.applications = vec!["a".into(), "b".into()];
-        let said = scene.cut(&mut *made("static_partition", "sms = [1, 2]"), 0, &[]);
+        let said = scene.cut(&mut *built_policy("static_partition", "sms = [1, 2]"), 0, &[]);
         assert_eq!(said, "owner 0 on sm0, owner 1 on sm1, owner 1 on sm2, power 0 on sm3: fixed partition");
     }
 
     #[test]
     fn an_unsuitable_partition_is_rejected_before_the_run() {
         let facts = Facts { sms: 4, applications: vec!["a".into(), "b".into()], ..Facts::default() };
-        let suits = |sms: &str| made("static_partition", &format!("sms = {sms}")).check_facts(&facts);
+        let suits = |sms: &str| built_policy("static_partition", &format!("sms = {sms}")).check_facts(&facts);
         assert_eq!(suits("[1, 3]"), Ok(()));
         assert_eq!(suits("[2, 3]"), Err("`sms` = [2, 3] takes 5 SMs and the machine has 4".to_owned()));
         let problem = suits("[4]").unwrap_err();

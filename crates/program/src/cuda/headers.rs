@@ -2,7 +2,7 @@
 
 /// C headers that NVRTC lacks, reduced to the parts that device code uses. NVRTC itself provides `assert`, `printf`, mathematical
 /// functions, `size_t` and `clock_t`.
-pub(super) const C: [(&[&str], &str); 8] = [
+pub(super) const C_HEADERS: [(&[&str], &str); 8] = [
     (&["stdint.h", "cstdint", "inttypes.h", "cinttypes"], include_str!("include/stdint.h")),
     (&["limits.h", "climits"], include_str!("include/limits.h")),
     (&["float.h", "cfloat"], include_str!("include/float.h")),
@@ -15,7 +15,7 @@ pub(super) const C: [(&[&str], &str); 8] = [
 ];
 
 /// C and C++ headers that are replaced by empty files: device code uses no part of them, or NVRTC provides it.
-pub(super) const EMPTY: [&str; 95] = [
+pub(super) const EMPTY_HEADERS: [&str; 95] = [
     "assert.h",
     "cassert",
     "stdio.h",
@@ -115,7 +115,7 @@ pub(super) const EMPTY: [&str; 95] = [
 
 /// C++ headers that libcu++ provides in the namespace `cuda::std`, each with its header there. Version 2 of the libcu++ package has
 /// algorithms in `__algorithm_`, version 3 in `algorithm`.
-pub(super) const CPP: [(&str, &str); 22] = [
+pub(super) const CPP_HEADERS: [(&str, &str); 22] = [
     ("type_traits", "type_traits"),
     ("utility", "utility"),
     ("limits", "limits"),
@@ -140,9 +140,9 @@ pub(super) const CPP: [(&str, &str); 22] = [
     ("atomic", "atomic"),
 ];
 
-/// C headers that libcu++ provides, each with its header there. With libcu++ they replace the headers in [`C`], which would declare the
+/// C headers that libcu++ provides, each with its header there. With libcu++ they replace the headers in [`C_HEADERS`], which would declare the
 /// same types again.
-pub(super) const SHARED: [(&str, &str); 6] = [
+pub(super) const LIBCU_C_HEADERS: [(&str, &str); 6] = [
     ("stdint.h", "cstdint"),
     ("cstdint", "cstdint"),
     ("inttypes.h", "cstdint"),
@@ -152,22 +152,22 @@ pub(super) const SHARED: [(&str, &str); 6] = [
 ];
 
 /// Replacement for CUB's umbrella header, whose host parts NVRTC rejects: it contains the CTA and warp parts of CUB.
-pub(super) const CUB: &str = include_str!("include/cub.cuh");
+pub(super) const CUB_HEADER: &str = include_str!("include/cub.cuh");
 
 /// Replacement header with the number types and macros of PyTorch that device code uses.
-pub(super) const TORCH: &str = include_str!("include/c10.h");
+pub(super) const TORCH_TYPES_HEADER: &str = include_str!("include/c10.h");
 
 /// Folders of host libraries whose headers include most of the C++ standard library.
-pub(super) const WITH_CPP: [&str; 4] = ["torch/", "ATen/", "c10/", "cudnn_frontend"];
+pub(super) const HOST_LIBRARY_FOLDERS: [&str; 4] = ["torch/", "ATen/", "c10/", "cudnn_frontend"];
 
 /// Returns the package that contains a header, or `None`.
 pub(super) fn package(header: &str) -> Option<&'static str> {
-    const PACKAGES: [(&[&str], &str); 5] = [
+    const HEADER_PACKAGES: [(&[&str], &str); 5] = [
         (&["cuda/", "cub/", "thrust/", "nv/"], "nvidia-cuda-cccl-cu12"),
         (&["crt/", "mma.h"], "nvidia-cuda-nvcc-cu12"),
         (&["curand"], "nvidia-curand-cu12"),
         (&["cufft"], "nvidia-cufft-cu12"),
         (&["cuda_", "cooperative_groups", "cuda.h", "math_constants.h", "vector_types.h", "driver_types.h"], "nvidia-cuda-runtime-cu12"),
     ];
-    PACKAGES.iter().find(|(names, _)| names.iter().any(|name| header.starts_with(name))).map(|(_, package)| *package)
+    HEADER_PACKAGES.iter().find(|(names, _)| names.iter().any(|name| header.starts_with(name))).map(|(_, package)| *package)
 }

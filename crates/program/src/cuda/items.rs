@@ -1,10 +1,10 @@
 //! Parser for the declarations of a CUDA source; it finds the declarations that are host code.
 
-use super::tokens::{Kind, Token, tokens};
+use super::tokens::{Token, TokenKind, tokens};
 
 /// The form of a declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum DeclarationForm {
     /// A function or its prototype.
     Function,
     /// A class, struct, union or enumeration.
@@ -40,7 +40,7 @@ pub struct Kernel {
 pub(super) struct Item {
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) form: Form,
+    pub(super) form: DeclarationForm,
     /// True if the declaration, or a declaration in it, is device code.
     pub(super) device: bool,
     /// True if the declaration is or may also be host code: `__host__` together with `__device__`.
@@ -52,7 +52,7 @@ pub(super) struct Item {
 
 /// The declarations and kernels of a source.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Parsed {
+pub(super) struct ParsedSource {
     pub(super) items: Vec<Item>,
     pub(super) kernels: Vec<Kernel>,
     /// Kernels with template arguments that host code launches.
@@ -60,7 +60,7 @@ pub(super) struct Parsed {
 }
 
 /// Identifiers that mark device code.
-const MARKS: [&str; 11] = [
+const DEVICE_MARKS: [&str; 11] = [
     "__global__",
     "__device__",
     "__constant__",
@@ -77,10 +77,10 @@ const MARKS: [&str; 11] = [
 /// Adds macros whose replacement contains a mark of device code, or `constexpr`, to `marks`; returns true if it found new ones.
 pub(super) fn find_marks(source: &str, marks: &mut Vec<String>) -> bool {
     let mut grown = false;
-    for token in tokens(source).iter().filter(|token| token.kind == Kind::Line) {
+    for token in tokens(source).iter().filter(|token| token.kind == TokenKind::Line) {
         let text = &token.of(source)[1..];
         let words = tokens(text);
-        let mut names = words.iter().filter(|word| word.kind == Kind::Name).map(|word| word.of(text));
+        let mut names = words.iter().filter(|word| word.kind == TokenKind::Name).map(|word| word.of(text));
         if names.next() != Some("define") {
             continue;
         }
@@ -94,7 +94,7 @@ pub(super) fn find_marks(source: &str, marks: &mut Vec<String>) -> bool {
 }
 
 fn is_mark(word: &str, marks: &[String]) -> bool {
-    MARKS.contains(&word) || marks.iter().any(|mark| mark == word)
+    DEVICE_MARKS.contains(&word) || marks.iter().any(|mark| mark == word)
 }
 
 /// Returns the line number of a byte, counted from 1.
@@ -103,10 +103,10 @@ pub(super) fn line_of(source: &str, at: usize) -> u32 {
 }
 
 /// Parses the declarations of a source; `marks` are macros that contain marks of device code.
-pub(super) fn parse(source: &str, marks: &[String]) -> Parsed {
+pub(super) fn parse(source: &str, marks: &[String]) -> ParsedSource {
     let all = tokens(source);
     let kept = without_unbalanced(source, &all);
-    let mut parser = Parser { source, marks, tokens: kept, at: 0, parsed: Parsed::default(), spaces: Vec::new() };
+    let mut parser = Parser { source, marks, tokens: kept, at: 0, parsed: ParsedSource::default(), spaces: Vec::new() };
     while parser.at < parser.tokens.len() {
         parser.scope(false);
         parser.at += 1;
@@ -117,32 +117,32 @@ pub(super) fn parse(source: &str, marks: &[String]) -> Parsed {
 
 /// Drops all preprocessor lines. If the branches of a condition have unbalanced brackets, keeps only the first branch that is not `#if 0`.
 fn without_unbalanced(source: &str, all: &[Token]) -> Vec<Token> {
-    struct Open {
+    struct OpenCondition {
         depth: i64,
         least: i64,
         branches: Vec<(usize, bool)>,
         begin: usize,
         zero: bool,
     }
-    let mut stack: Vec<Open> = Vec::new();
+    let mut stack: Vec<OpenCondition> = Vec::new();
     let (mut depth, mut dropped) = (0_i64, Vec::new());
     for (place, token) in all.iter().enumerate() {
         let text = token.of(source);
         match (token.kind, text) {
-            (Kind::Mark, "{" | "(" | "[") => depth += 1,
-            (Kind::Mark, "}" | ")" | "]") => {
+            (TokenKind::Mark, "{" | "(" | "[") => depth += 1,
+            (TokenKind::Mark, "}" | ")" | "]") => {
                 depth -= 1;
                 if let Some(open) = stack.last_mut() {
                     open.least = open.least.min(depth);
                 }
             }
-            (Kind::Line, _) => {
+            (TokenKind::Line, _) => {
                 let line = text[1..].trim_start();
                 let word = line.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
                 match word {
                     "if" | "ifdef" | "ifndef" => {
                         let zero = word == "if" && line[2..].trim() == "0";
-                        stack.push(Open { depth, least: depth, branches: Vec::new(), begin: place, zero });
+                        stack.push(OpenCondition { depth, least: depth, branches: Vec::new(), begin: place, zero });
                     }
                     "else" | "elif" | "endif" => {
                         let Some(mut open) = stack.pop() else { continue };
@@ -159,7 +159,7 @@ fn without_unbalanced(source: &str, all: &[Token]) -> Vec<Token> {
                                         dropped.push((begin, end));
                                     }
                                 }
-                                depth = open.depth + change(source, all, &open.branches, keep, place, &dropped);
+                                depth = open.depth + depth_change(source, all, &open.branches, keep, place, &dropped);
                             }
                             if let Some(outer) = stack.last_mut() {
                                 outer.least = outer.least.min(open.least);
@@ -179,15 +179,15 @@ fn without_unbalanced(source: &str, all: &[Token]) -> Vec<Token> {
     for (begin, end) in dropped {
         hidden[begin..end].fill(true);
     }
-    all.iter().zip(hidden).filter(|(token, hidden)| !hidden && token.kind != Kind::Line).map(|(token, _)| *token).collect()
+    all.iter().zip(hidden).filter(|(token, hidden)| !hidden && token.kind != TokenKind::Line).map(|(token, _)| *token).collect()
 }
 
 /// Returns the change of the bracket depth in a branch.
-fn change(source: &str, all: &[Token], branches: &[(usize, bool)], keep: usize, last: usize, dropped: &[(usize, usize)]) -> i64 {
+fn depth_change(source: &str, all: &[Token], branches: &[(usize, bool)], keep: usize, last: usize, dropped: &[(usize, usize)]) -> i64 {
     let Some(&(begin, _)) = branches.get(keep) else { return 0 };
     let end = branches.get(keep + 1).map_or(last, |&(next, _)| next);
     let hidden = |place: usize| dropped.iter().any(|&(from, to)| begin <= from && (from..to).contains(&place));
-    let marks = all[begin..end].iter().enumerate().filter(|(place, token)| token.kind == Kind::Mark && !hidden(begin + place));
+    let marks = all[begin..end].iter().enumerate().filter(|(place, token)| token.kind == TokenKind::Mark && !hidden(begin + place));
     marks
         .map(|(_, token)| match token.of(source) {
             "{" | "(" | "[" => 1,
@@ -202,14 +202,14 @@ struct Parser<'a> {
     marks: &'a [String],
     tokens: Vec<Token>,
     at: usize,
-    parsed: Parsed,
+    parsed: ParsedSource,
     /// Namespaces that enclose the current token.
     spaces: Vec<String>,
 }
 
 /// Properties of the first tokens of a declaration that determine its form.
 #[derive(Default)]
-struct Head {
+struct DeclarationHead {
     class: bool,
     assigned: bool,
     alias: bool,
@@ -235,7 +235,7 @@ impl<'a> Parser<'a> {
     fn closing(&self, at: usize) -> usize {
         let mut depth = 0_i64;
         for place in at..self.tokens.len() {
-            if self.tokens[place].kind != Kind::Mark {
+            if self.tokens[place].kind != TokenKind::Mark {
                 continue;
             }
             match self.text(place) {
@@ -282,7 +282,9 @@ impl<'a> Parser<'a> {
                 ";" => self.at += 1,
                 "public" | "private" | "protected" if class && self.text(self.at + 1) == ":" => self.at += 2,
                 "namespace" | "inline" if self.opens_namespace() => {}
-                "extern" if self.tokens.get(self.at + 1).is_some_and(|next| next.kind == Kind::Text) && self.text(self.at + 2) == "{" => {
+                "extern"
+                    if self.tokens.get(self.at + 1).is_some_and(|next| next.kind == TokenKind::Text) && self.text(self.at + 2) == "{" =>
+                {
                     self.at += 3;
                     device |= self.scope(class);
                     self.at += 1;
@@ -324,15 +326,15 @@ impl<'a> Parser<'a> {
     /// Parses one declaration; returns true if it is device code.
     fn item(&mut self) -> bool {
         let begin = self.at;
-        let mut head = Head::default();
+        let mut head = DeclarationHead::default();
         let (mut inner, mut initializers) = (false, false);
         let mut ended = None;
         while self.at < self.tokens.len() {
             let at = self.at;
             let token = self.tokens[at];
             let word = self.text(at);
-            if token.kind == Kind::Name {
-                self.word(&mut head, at, word);
+            if token.kind == TokenKind::Name {
+                self.record_word(&mut head, at, word);
             }
             match word {
                 "template" if self.text(at + 1) == "<" => {
@@ -363,7 +365,7 @@ impl<'a> Parser<'a> {
                 "(" => {
                     let close = self.closing(at);
                     let before = self.text(at.wrapping_sub(1));
-                    let named = at > begin && (self.tokens[at - 1].kind == Kind::Name || before == ">") && !is_attribute(before);
+                    let named = at > begin && (self.tokens[at - 1].kind == TokenKind::Name || before == ">") && !is_attribute(before);
                     if named && !head.assigned && !initializers {
                         head.call = Some((at - 1, at + 1, close));
                     }
@@ -392,7 +394,7 @@ impl<'a> Parser<'a> {
                         let close = self.closing(at);
                         self.at = close;
                         let next = self.text(close + 1);
-                        let member = initializers && (next == "," || next == "{") && self.tokens[at - 1].kind != Kind::Mark;
+                        let member = initializers && (next == "," || next == "{") && self.tokens[at - 1].kind != TokenKind::Mark;
                         if !member {
                             ended = Some(close);
                             break;
@@ -413,11 +415,11 @@ impl<'a> Parser<'a> {
         }
         let last = ended.unwrap_or(self.tokens.len().saturating_sub(1)).max(begin);
         self.at = last + 1;
-        self.finish(begin, last, &head, inner)
+        self.finish_item(begin, last, &head, inner)
     }
 
     /// Records the effect of a word on the declaration's properties.
-    fn word(&self, head: &mut Head, at: usize, word: &str) {
+    fn record_word(&self, head: &mut DeclarationHead, at: usize, word: &str) {
         match word {
             "class" | "struct" | "union" | "enum" if head.call.is_none() => head.class = true,
             "typedef" | "using" | "static_assert" => head.alias = true,
@@ -435,22 +437,22 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn is_function(&self, head: &Head) -> bool {
+    fn is_function(&self, head: &DeclarationHead) -> bool {
         head.call.is_some()
             && !head.alias
             && (!head.class || head.kernel || head.device || head.call.is_some_and(|(name, ..)| head.name != Some(name)))
     }
 
     /// Stores a declaration; returns true if it is device code.
-    fn finish(&mut self, begin: usize, last: usize, head: &Head, inner: bool) -> bool {
+    fn finish_item(&mut self, begin: usize, last: usize, head: &DeclarationHead, inner: bool) -> bool {
         let function = self.is_function(head);
         let device = head.device || inner;
         let form = if function {
-            Form::Function
+            DeclarationForm::Function
         } else if head.class {
-            Form::Type
+            DeclarationForm::Type
         } else {
-            Form::Other
+            DeclarationForm::Other
         };
         let name = head.call.map(|(name, ..)| name).filter(|_| function).or(head.name);
         let name = name.map_or("", |at| self.text(at)).to_owned();
@@ -465,12 +467,12 @@ impl<'a> Parser<'a> {
         device
     }
 
-    fn kernel(&mut self, head: &Head, begin: usize) {
+    fn kernel(&mut self, head: &DeclarationHead, begin: usize) {
         let Some((name, from, to)) = head.call else { return };
         let own = self.text(name);
         let spaces = self.spaces.iter().filter(|space| !space.is_empty()).cloned();
         let name = spaces.chain([own.to_owned()]).collect::<Vec<_>>().join("::");
-        let template = head.template.map(|(from, to)| self.joined(from, to));
+        let template = head.template.map(|(from, to)| self.join_tokens(from, to));
         let kernel = Kernel { name, template, parameters: self.parameters(from, to), line: line_of(self.source, self.tokens[begin].start) };
         match self.parsed.kernels.iter_mut().find(|known| known.name == kernel.name && known.parameters.len() == kernel.parameters.len()) {
             // The definition, whose parameters have names, replaces a prototype.
@@ -480,12 +482,12 @@ impl<'a> Parser<'a> {
     }
 
     /// Returns the text of tokens with a space between names.
-    fn joined(&self, from: usize, to: usize) -> String {
+    fn join_tokens(&self, from: usize, to: usize) -> String {
         let mut text = String::new();
         for at in from..to {
             let word = self.text(at);
             let glue = text.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ',');
-            if glue && self.tokens[at].kind != Kind::Mark {
+            if glue && self.tokens[at].kind != TokenKind::Mark {
                 text.push(' ');
             }
             text.push_str(word);
@@ -516,17 +518,17 @@ impl<'a> Parser<'a> {
 
     fn parameter(&self, from: usize, to: usize) -> Parameter {
         let end = (from..to).find(|&at| self.text(at) == "=").unwrap_or(to);
-        let named = (from..end).rev().find(|&at| self.tokens[at].kind == Kind::Name && !is_attribute(self.text(at)));
+        let named = (from..end).rev().find(|&at| self.tokens[at].kind == TokenKind::Name && !is_attribute(self.text(at)));
         let names = (from..end)
-            .filter(|&at| self.tokens[at].kind == Kind::Name && !is_attribute(self.text(at)) && self.text(at) != "const")
+            .filter(|&at| self.tokens[at].kind == TokenKind::Name && !is_attribute(self.text(at)) && self.text(at) != "const")
             .count();
         let pointer = (from..end).any(|at| matches!(self.text(at), "*" | "&"));
         let named = named.filter(|_| names > 1 || pointer);
-        let named = named.filter(|&at| !TYPES.contains(&self.text(at)));
+        let named = named.filter(|&at| !TYPE_WORDS.contains(&self.text(at)));
         let kind: Vec<usize> = (from..end).filter(|&at| Some(at) != named && !is_attribute(self.text(at))).collect();
         let mut text = String::new();
         for at in kind {
-            if text.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_') && self.tokens[at].kind != Kind::Mark {
+            if text.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_') && self.tokens[at].kind != TokenKind::Mark {
                 text.push(' ');
             }
             text.push_str(self.text(at));
@@ -553,10 +555,10 @@ impl<'a> Parser<'a> {
                 }
                 place -= 1;
             }
-            if depth != 0 || place == 0 || self.tokens[place - 1].kind != Kind::Name {
+            if depth != 0 || place == 0 || self.tokens[place - 1].kind != TokenKind::Name {
                 continue;
             }
-            let launched = self.joined(place - 1, at - 2);
+            let launched = self.join_tokens(place - 1, at - 2);
             if !self.parsed.launched.contains(&launched) {
                 self.parsed.launched.push(launched);
             }
@@ -565,7 +567,7 @@ impl<'a> Parser<'a> {
 }
 
 /// Words of a type that cannot be a parameter's name.
-const TYPES: [&str; 9] = ["int", "unsigned", "long", "short", "char", "float", "double", "bool", "size_t"];
+const TYPE_WORDS: [&str; 9] = ["int", "unsigned", "long", "short", "char", "float", "double", "bool", "size_t"];
 const KEYWORDS: [&str; 16] = [
     "class",
     "struct",

@@ -15,17 +15,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::{ProgramError, listed};
-use items::{Form, Item, Parsed, find_marks, line_of, parse};
-use tokens::Kind;
+use items::{DeclarationForm, Item, ParsedSource, find_marks, line_of, parse};
+use tokens::TokenKind;
 
 pub use items::{Kernel, Parameter};
 pub use launch::{LaunchOptions, launch_file};
 
 /// Maximum bytes of a source or header.
-const MAX_TEXT: u64 = 1 << 24;
-/// Name of the header with all of [`headers::CPP`].
-const ALL_CPP: &str = "warpshard_cpp.h";
-/// Name of the header with [`headers::CPP`] and [`headers::TORCH`].
+const MAX_SOURCE_BYTES: u64 = 1 << 24;
+/// Name of the header with all of [`headers::CPP_HEADERS`].
+const CPP_HEADER_NAME: &str = "warpshard_cpp.h";
+/// Name of the header with [`headers::CPP_HEADERS`] and [`headers::TORCH_TYPES_HEADER`].
 const TORCH: &str = "warpshard_torch.h";
 /// Maximum files of one program.
 const MAX_FILES: usize = 4096;
@@ -33,7 +33,7 @@ const MAX_FILES: usize = 4096;
 /// Sources with the headers that they include.
 #[derive(Debug)]
 pub struct Sources {
-    files: Vec<File>,
+    files: Vec<SourceFile>,
     /// Number of files that the user named; they come first in `files`.
     named: usize,
     /// Headers that were not found, each with the including file and line.
@@ -47,18 +47,18 @@ pub struct Sources {
 }
 
 #[derive(Debug)]
-struct File {
+struct SourceFile {
     path: PathBuf,
     text: String,
-    parsed: Parsed,
+    parsed: ParsedSource,
     /// For each item, `true` if it is removed from the source.
     removed: Vec<bool>,
     /// Include lines that are replaced, as byte ranges with their replacement.
-    includes: Vec<(usize, usize, Included)>,
+    includes: Vec<(usize, usize, IncludeTarget)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Included {
+enum IncludeTarget {
     File(usize),
     /// The C++ headers of libcu++, and the number types of PyTorch.
     Cpp,
@@ -117,14 +117,22 @@ impl Sources {
         if !length.is_file() {
             return Err(bad("is no file".into()).expected("a CUDA source (.cu)"));
         }
-        if length.len() > MAX_TEXT {
-            return Err(bad("is too long".into()).found(format!("{} bytes", length.len())).expected(format!("at most {MAX_TEXT} bytes")));
+        if length.len() > MAX_SOURCE_BYTES {
+            return Err(bad("is too long".into())
+                .found(format!("{} bytes", length.len()))
+                .expected(format!("at most {MAX_SOURCE_BYTES} bytes")));
         }
         let bytes = fs::read(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
         // Comments of old sources have various encodings; each byte of invalid UTF-8 becomes a character.
         let text = String::from_utf8(bytes)
             .unwrap_or_else(|error| error.into_bytes().into_iter().map(|byte| if byte < 128 { byte as char } else { '?' }).collect());
-        self.files.push(File { path: path.to_path_buf(), text, parsed: Parsed::default(), removed: Vec::new(), includes: Vec::new() });
+        self.files.push(SourceFile {
+            path: path.to_path_buf(),
+            text,
+            parsed: ParsedSource::default(),
+            removed: Vec::new(),
+            includes: Vec::new(),
+        });
         Ok(())
     }
 
@@ -133,7 +141,7 @@ impl Sources {
         let text = self.files[at].text.clone();
         let path = self.files[at].path.clone();
         let own = path.parent().unwrap_or(Path::new("")).to_path_buf();
-        for token in tokens::tokens(&text).into_iter().filter(|token| token.kind == Kind::Line) {
+        for token in tokens::tokens(&text).into_iter().filter(|token| token.kind == TokenKind::Line) {
             let Some((header, quoted)) = included(token.of(&text)) else { continue };
             let own = Some(&own).filter(|_| quoted);
             let found = own.into_iter().chain(folders).map(|folder| folder.join(header)).find(|path| path.is_file());
@@ -147,12 +155,16 @@ impl Sources {
                         known.len() - 1
                     }
                 };
-                Included::File(number)
+                IncludeTarget::File(number)
             } else if self.provided(header) || system.iter().any(|folder| folder.join(header).is_file()) {
                 continue;
             } else {
                 self.missing.push((path.clone(), line_of(&text, token.start), header.to_owned()));
-                if headers::WITH_CPP.iter().any(|folder| header.starts_with(folder)) { Included::Cpp } else { Included::Nothing }
+                if headers::HOST_LIBRARY_FOLDERS.iter().any(|folder| header.starts_with(folder)) {
+                    IncludeTarget::Cpp
+                } else {
+                    IncludeTarget::Nothing
+                }
             };
             self.files[at].includes.push((token.start, token.end, instead));
         }
@@ -161,8 +173,8 @@ impl Sources {
 
     /// Returns true if [`Sources::write`] writes this header.
     fn provided(&self, header: &str) -> bool {
-        let c = headers::C.iter().any(|(names, _)| names.contains(&header));
-        c || headers::EMPTY.contains(&header) || (self.libcu && headers::CPP.iter().any(|(name, _)| *name == header))
+        let c = headers::C_HEADERS.iter().any(|(names, _)| names.contains(&header));
+        c || headers::EMPTY_HEADERS.contains(&header) || (self.libcu && headers::CPP_HEADERS.iter().any(|(name, _)| *name == header))
     }
 
     /// Writes the input of NVRTC into an empty folder: the sources without host code, and the folder `include` with replacement headers.
@@ -173,33 +185,33 @@ impl Sources {
     pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
         let include = folder.join("include");
         fs::create_dir_all(include.join("sys"))?;
-        for (names, text) in headers::C {
+        for (names, text) in headers::C_HEADERS {
             for name in names {
                 fs::write(include.join(name), text)?;
             }
         }
-        for name in headers::EMPTY {
+        for name in headers::EMPTY_HEADERS {
             fs::write(include.join(name), "")?;
         }
         if self.libcu {
             fs::create_dir_all(include.join("cub"))?;
-            fs::write(include.join("cub/cub.cuh"), headers::CUB)?;
+            fs::write(include.join("cub/cub.cuh"), headers::CUB_HEADER)?;
         }
         let mut all = String::from("#pragma once\n");
         if self.libcu {
             all.push_str("#include <cuda/std/cmath>\n#include <cuda/std/cstdlib>\n");
-            for (name, header) in headers::CPP.into_iter().chain(headers::SHARED) {
+            for (name, header) in headers::CPP_HEADERS.into_iter().chain(headers::LIBCU_C_HEADERS) {
                 let text = format!(
                     "#pragma once\n#if __has_include(<cuda/std/{header}>)\n#include <cuda/std/{header}>\n#else\n#include <cuda/std/{name}>\n#endif\n\
                      namespace std {{ using namespace cuda::std; }}\n"
                 );
                 fs::write(include.join(name), text)?;
             }
-            all.extend(headers::CPP.iter().map(|(name, _)| format!("#include <{name}>\n")));
+            all.extend(headers::CPP_HEADERS.iter().map(|(name, _)| format!("#include <{name}>\n")));
         }
         all.push_str("#include <float.h>\n#include <limits.h>\n");
-        fs::write(include.join(ALL_CPP), all)?;
-        fs::write(include.join(TORCH), format!("#pragma once\n#include <{ALL_CPP}>\n{}", headers::TORCH))?;
+        fs::write(include.join(CPP_HEADER_NAME), all)?;
+        fs::write(include.join(TORCH), format!("#pragma once\n#include <{CPP_HEADER_NAME}>\n{}", headers::TORCH_TYPES_HEADER))?;
         for (number, file) in self.files.iter().enumerate() {
             let line = format!("#line 1 {:?}\n", file.path.display().to_string());
             fs::write(folder.join(format!("{number}.h")), [line.into_bytes(), file.device_code()].concat())?;
@@ -207,7 +219,7 @@ impl Sources {
         let main = folder.join("main.cu");
         // NVCC includes headers with these types before every source.
         let first = "#include <stdint.h>\n#include <stddef.h>\n#include <math.h>\n#include <sys/types.h>\n";
-        let first = if self.whole { format!("#include <{ALL_CPP}>\n{first}") } else { first.to_owned() };
+        let first = if self.whole { format!("#include <{CPP_HEADER_NAME}>\n{first}") } else { first.to_owned() };
         let all: String = (0..self.named).map(|number| format!("#include \"{number}.h\"\n")).collect();
         fs::write(&main, first + &all)?;
         Ok(main)
@@ -246,7 +258,7 @@ impl Sources {
 
     /// Returns the kernels of the sources that the user named, or of headers if these sources contain none.
     pub fn kernels(&self) -> Vec<&Kernel> {
-        let of = |files: &'_ [File]| files.iter().flat_map(|file| 0..file.parsed.kernels.len()).count();
+        let of = |files: &'_ [SourceFile]| files.iter().flat_map(|file| 0..file.parsed.kernels.len()).count();
         let files = if of(&self.files[..self.named]) > 0 { &self.files[..self.named] } else { &self.files[..] };
         files.iter().flat_map(|file| &file.parsed.kernels).collect()
     }
@@ -279,7 +291,7 @@ impl Sources {
         for (path, line, header) in &self.missing {
             if seen.insert(header) {
                 let package = headers::package(header)
-                    .or((!self.libcu && headers::CPP.iter().any(|(name, _)| name == header)).then_some("nvidia-cuda-cccl-cu12"));
+                    .or((!self.libcu && headers::CPP_HEADERS.iter().any(|(name, _)| name == header)).then_some("nvidia-cuda-cccl-cu12"));
                 let what = package.map_or("name its folder with -I if device code needs it".to_owned(), |package| {
                     format!("it is in the Python package {package}")
                 });
@@ -332,7 +344,7 @@ impl Sources {
     }
 }
 
-impl File {
+impl SourceFile {
     /// Returns the text with removed code replaced by blanks. Preprocessor lines are kept, so that conditions remain complete.
     fn device_code(&self) -> Vec<u8> {
         let mut bytes = self.text.clone().into_bytes();
@@ -340,7 +352,7 @@ impl File {
         for (item, _) in self.parsed.items.iter().zip(&self.removed).filter(|(_, removed)| **removed) {
             keep[item.start..item.end].fill(false);
         }
-        for token in tokens::tokens(&self.text).iter().filter(|token| token.kind == Kind::Line) {
+        for token in tokens::tokens(&self.text).iter().filter(|token| token.kind == TokenKind::Line) {
             keep[token.start..token.end].fill(true);
         }
         for (byte, keep) in bytes.iter_mut().zip(keep) {
@@ -353,9 +365,9 @@ impl File {
         for &(start, end, included) in &self.includes {
             out.extend_from_slice(&bytes[at..start]);
             match included {
-                Included::File(number) => out.extend_from_slice(format!("#include \"{number}.h\"").as_bytes()),
-                Included::Cpp => out.extend_from_slice(format!("#include <{TORCH}>").as_bytes()),
-                Included::Nothing => {}
+                IncludeTarget::File(number) => out.extend_from_slice(format!("#include \"{number}.h\"").as_bytes()),
+                IncludeTarget::Cpp => out.extend_from_slice(format!("#include <{TORCH}>").as_bytes()),
+                IncludeTarget::Nothing => {}
             }
             // Keeps the line ends of a continued line.
             out.extend(bytes[start..end].iter().filter(|&&byte| byte == b'\n'));
@@ -368,12 +380,12 @@ impl File {
     /// Removes an `#error` line; returns false for any other line.
     fn remove_error_line(&mut self, line: u32) -> bool {
         let found =
-            tokens::tokens(&self.text).into_iter().find(|token| token.kind == Kind::Line && line_of(&self.text, token.start) == line);
+            tokens::tokens(&self.text).into_iter().find(|token| token.kind == TokenKind::Line && line_of(&self.text, token.start) == line);
         let Some(token) = found.filter(|token| token.of(&self.text)[1..].trim_start().starts_with("error")) else { return false };
         if self.includes.iter().any(|(start, ..)| *start == token.start) {
             return false;
         }
-        self.includes.push((token.start, token.end, Included::Nothing));
+        self.includes.push((token.start, token.end, IncludeTarget::Nothing));
         self.includes.sort_unstable_by_key(|(start, ..)| *start);
         true
     }
@@ -383,7 +395,7 @@ impl File {
         let covers = |item: &Item| (line_of(&self.text, item.start)..=line_of(&self.text, item.end)).contains(&line);
         let all = self.parsed.items.iter().enumerate().filter(|(number, item)| !self.removed[*number] && covers(item));
         let (number, item) = all.min_by_key(|(_, item)| item.end - item.start)?;
-        (!item.device || (item.both && item.form == Form::Function)).then_some(number)
+        (!item.device || (item.both && item.form == DeclarationForm::Function)).then_some(number)
     }
 }
 

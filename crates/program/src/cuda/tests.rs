@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn device(text: &str) -> String {
+fn device_code(text: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("k.cu");
     fs::write(&path, text).unwrap();
@@ -10,15 +10,15 @@ fn device(text: &str) -> String {
     String::from_utf8(sources.files[0].device_code()).unwrap()
 }
 
-fn kept(text: &str) -> Vec<String> {
-    device(text).split_whitespace().map(str::to_owned).collect()
+fn kept_lines(text: &str) -> Vec<String> {
+    device_code(text).split_whitespace().map(str::to_owned).collect()
 }
 
 #[test]
 fn host_functions_are_blanked_and_lines_stay() {
     let text = "#include <stdio.h>\n__device__ int f(int x) { return x; } // } {\nint main(int argc, char **argv) {\n  /* } */ k<<<1, 2>>>(\"}\", '}');\n#ifdef X\n  return 1;\n#endif\n}\n\
                 template <typename T> __global__ void k(T *x) { *x = f(1); }\n";
-    let code = device(text);
+    let code = device_code(text);
     assert_eq!(code.lines().count(), text.lines().count());
     assert!(code.contains("__device__ int f") && code.contains("__global__ void k(T *x)"), "{code}");
     assert!(!code.contains("main") && !code.contains("return 1") && code.contains("#ifdef X"), "{code}");
@@ -35,19 +35,23 @@ fn declarations_that_are_no_host_functions_stay() {
         "__constant__ float table[] = { 1, 2 };",
         "template <> struct Of<float> { static constexpr int n = 4; };",
     ] {
-        assert_eq!(kept(text), text.split_whitespace().collect::<Vec<_>>(), "{text}");
+        assert_eq!(kept_lines(text), text.split_whitespace().collect::<Vec<_>>(), "{text}");
     }
     for text in
         ["float *make(size_t n) { return new float[n]; }", "struct S { S(); void f(); };", "namespace { void g(std::vector<int> x = {}); }"]
     {
-        assert!(!device(text).contains("f()") && !device(text).contains("make") && !device(text).contains('g'), "{}", device(text));
+        assert!(
+            !device_code(text).contains("f()") && !device_code(text).contains("make") && !device_code(text).contains('g'),
+            "{}",
+            device_code(text)
+        );
     }
 }
 
 #[test]
 fn branches_whose_brackets_do_not_match_are_one_function() {
     let text = "#if A\nvoid f(int x) {\n#else\nvoid f() {\n#endif\n}\n__global__ void k() {}\n";
-    assert_eq!(kept(text), ["#if", "A", "#else", "#endif", "__global__", "void", "k()", "{}"]);
+    assert_eq!(kept_lines(text), ["#if", "A", "#else", "#endif", "__global__", "void", "k()", "{}"]);
 }
 
 #[test]
@@ -138,7 +142,7 @@ fn the_whole_library_and_number_types_of_pytorch_come_before_sources_that_need_t
     let sources = Sources::read(&[path], &[], &[packages]).unwrap();
     let main = sources.write(&made).unwrap();
     let read = |name: &str| fs::read_to_string(made.join(name)).unwrap();
-    assert!(!fs::read_to_string(&main).unwrap().contains(ALL_CPP));
+    assert!(!fs::read_to_string(&main).unwrap().contains(CPP_HEADER_NAME));
     assert!(read("0.h").contains("#include <warpshard_torch.h>\n#include <algorithm>"), "{}", read("0.h"));
     assert!(read("include/warpshard_torch.h").contains("struct alignas(2) Half"));
     assert!(read("include/algorithm").contains("#else\n#include <cuda/std/algorithm>"), "{}", read("include/algorithm"));

@@ -2,7 +2,7 @@
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// An identifier or a keyword.
     Name,
     /// A number.
@@ -19,7 +19,7 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     /// Kind of the token.
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     /// Offset of the first byte.
     pub(super) start: usize,
     /// Offset after the last byte.
@@ -57,7 +57,7 @@ pub(super) fn tokens(source: &str) -> Vec<Token> {
                 continue;
             }
             b'/' if matches!(bytes.get(at + 1), Some(b'/' | b'*')) => {
-                at = comment(bytes, at);
+                at = comment_end(bytes, at);
                 continue;
             }
             b'\\' if line_end(bytes, at + 1).is_some() => {
@@ -65,16 +65,16 @@ pub(super) fn tokens(source: &str) -> Vec<Token> {
                 continue;
             }
             b'#' if fresh => {
-                at = directive(bytes, at);
-                Kind::Line
+                at = directive_end(bytes, at);
+                TokenKind::Line
             }
             b'"' | b'\'' => {
-                at = quoted(bytes, at);
-                Kind::Text
+                at = quoted_end(bytes, at);
+                TokenKind::Text
             }
             byte if byte.is_ascii_digit() || (byte == b'.' && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)) => {
-                at = number(bytes, at);
-                Kind::Number
+                at = number_end(bytes, at);
+                TokenKind::Number
             }
             byte if starts_name(byte) => {
                 while at < bytes.len() && continues_name(bytes[at]) {
@@ -82,23 +82,23 @@ pub(super) fn tokens(source: &str) -> Vec<Token> {
                 }
                 match (&source[start..at], bytes.get(at)) {
                     ("R" | "LR" | "uR" | "UR" | "u8R", Some(b'"')) => {
-                        at = raw(source, at);
-                        Kind::Text
+                        at = raw_string_end(source, at);
+                        TokenKind::Text
                     }
                     ("L" | "u" | "U" | "u8", Some(b'"' | b'\'')) => {
-                        at = quoted(bytes, at);
-                        Kind::Text
+                        at = quoted_end(bytes, at);
+                        TokenKind::Text
                     }
-                    _ => Kind::Name,
+                    _ => TokenKind::Name,
                 }
             }
             b':' if bytes.get(at + 1) == Some(&b':') => {
                 at += 2;
-                Kind::Mark
+                TokenKind::Mark
             }
             _ => {
                 at += 1;
-                Kind::Mark
+                TokenKind::Mark
             }
         };
         fresh = false;
@@ -117,7 +117,7 @@ fn line_end(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Returns the offset after a comment.
-fn comment(bytes: &[u8], mut at: usize) -> usize {
+fn comment_end(bytes: &[u8], mut at: usize) -> usize {
     if bytes[at + 1] == b'/' {
         while at < bytes.len() && bytes[at] != b'\n' {
             at = if bytes[at] == b'\\' { line_end(bytes, at + 1).unwrap_or(at + 1) } else { at + 1 };
@@ -132,11 +132,11 @@ fn comment(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// Returns the offset of the line end of a preprocessor line.
-fn directive(bytes: &[u8], mut at: usize) -> usize {
+fn directive_end(bytes: &[u8], mut at: usize) -> usize {
     while at < bytes.len() && bytes[at] != b'\n' {
         at = match bytes[at] {
             b'\\' => line_end(bytes, at + 1).unwrap_or(at + 1),
-            b'/' if matches!(bytes.get(at + 1), Some(b'/' | b'*')) => comment(bytes, at),
+            b'/' if matches!(bytes.get(at + 1), Some(b'/' | b'*')) => comment_end(bytes, at),
             _ => at + 1,
         };
     }
@@ -144,7 +144,7 @@ fn directive(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// Returns the offset after a string or character; both end at the end of a line.
-fn quoted(bytes: &[u8], mut at: usize) -> usize {
+fn quoted_end(bytes: &[u8], mut at: usize) -> usize {
     let quote = bytes[at];
     at += 1;
     while at < bytes.len() && bytes[at] != b'\n' {
@@ -158,14 +158,14 @@ fn quoted(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// Returns the offset after a raw string whose quote is at `at`.
-fn raw(source: &str, at: usize) -> usize {
+fn raw_string_end(source: &str, at: usize) -> usize {
     let Some(open) = source[at..].find('(') else { return source.len() };
     let close = format!("){}\"", &source[at + 1..at + open]);
     source[at + open..].find(&close).map_or(source.len(), |found| at + open + found + close.len())
 }
 
 /// Returns the offset after a number, which may contain digit separators and signed exponents.
-fn number(bytes: &[u8], mut at: usize) -> usize {
+fn number_end(bytes: &[u8], mut at: usize) -> usize {
     while at < bytes.len() {
         at += match bytes[at] {
             b'e' | b'E' | b'p' | b'P' if matches!(bytes.get(at + 1), Some(b'+' | b'-')) => 2,

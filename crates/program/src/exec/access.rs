@@ -2,13 +2,13 @@
 
 use super::super::isa::{Address, AtomicOp, AtomicType, Inst, Number, Op, Round, Space};
 use super::super::memory::Memory;
-use super::copies::{Copies, Copy};
+use super::copies::{Copies, LaneCopy};
 use super::cta::{ExecFault, LOCAL_WINDOW, SHARED_BYTES, SHARED_WINDOW, WINDOW_BYTES};
 use super::half;
 use super::heap::Heap;
-use super::lanes::{Lanes, Row};
-use super::runtime_calls::Printed;
-use super::shadow::{Access, Shadow};
+use super::lanes::{Lanes, RegisterRow};
+use super::runtime_calls::PrintedText;
+use super::shadow::{Shadow, WarpAccess};
 
 /// The memories that are visible to a CTA's threads.
 #[derive(Debug)]
@@ -28,14 +28,14 @@ pub(super) struct Memories<'a> {
     pub(super) copies: Copies,
     /// The heap of the kernels.
     pub(super) heap: Heap,
-    pub(super) printed: Printed,
+    pub(super) printed: PrintedText,
     /// Checker of accesses, if accesses are checked.
     pub(super) shadow: Option<Box<Shadow>>,
 }
 
 /// Returns the addresses of an instruction in all lanes.
 #[inline(always)]
-pub(super) fn addresses(address: &Address, lanes: &Lanes, pool: &[Row]) -> [u64; 32] {
+pub(super) fn addresses(address: &Address, lanes: &Lanes, pool: &[RegisterRow]) -> [u64; 32] {
     let low = lanes.row(pool, address.row);
     let uniform = {
         let low = u64::from(lanes.row(pool, address.uniform)[0]);
@@ -71,7 +71,7 @@ impl Memories<'_> {
     }
 
     /// Returns `bytes` bytes at an address of shared memory or of a thread's local memory.
-    pub(super) fn own(&mut self, space: Space, address: u64, bytes: usize, thread: usize) -> Result<&mut [u8], ExecFault> {
+    pub(super) fn cta_bytes(&mut self, space: Space, address: u64, bytes: usize, thread: usize) -> Result<&mut [u8], ExecFault> {
         // The bits above a shared-memory address are the rank of the CTA in its cluster.
         let number = (address >> 24) as usize;
         let memory = match space {
@@ -93,7 +93,7 @@ impl Memories<'_> {
         match self.resolve(space, address) {
             (Space::Global, address) => self.global.read(address, bytes).map_err(ExecFault::Outside),
             (space, address) => {
-                let slice = self.own(space, address, bytes, thread)?;
+                let slice = self.cta_bytes(space, address, bytes, thread)?;
                 Ok(match *slice {
                     [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
                     _ => slice.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)),
@@ -110,7 +110,7 @@ impl Memories<'_> {
         match self.resolve(space, address) {
             (Space::Global, address) => self.global.write(address, bytes, value).map_err(ExecFault::Outside),
             (space, address) => {
-                self.own(space, address, bytes, thread)?.copy_from_slice(&value.to_le_bytes()[..bytes]);
+                self.cta_bytes(space, address, bytes, thread)?.copy_from_slice(&value.to_le_bytes()[..bytes]);
                 Ok(())
             }
         }
@@ -125,7 +125,7 @@ pub(super) type LaneFault = (usize, ExecFault);
 pub(super) fn execute(
     inst: &Inst,
     lanes: &mut Lanes,
-    pool: &[Row],
+    pool: &[RegisterRow],
     mask: u32,
     places: &[u64; 32],
     memories: &mut Memories<'_>,
@@ -141,7 +141,7 @@ pub(super) fn execute(
                 }
                 for word in 0..u16::from(words) {
                     let value = memories.read(space, places[lane] + 4 * u64::from(word), 4, thread + lane).map_err(at)?;
-                    lanes.put(inst.dst + word, lane, value as u32);
+                    lanes.set_lane(inst.dst + word, lane, value as u32);
                 }
             }
         }
@@ -150,7 +150,7 @@ pub(super) fn execute(
                 let value = memories.read(space, places[lane], usize::from(bytes), thread + lane).map_err(|fault| (lane, fault))?;
                 let shift = 32 - 8 * u32::from(bytes);
                 let value = (value as u32) << shift;
-                lanes.put(inst.dst, lane, if signed { ((value as i32) >> shift) as u32 } else { value >> shift });
+                lanes.set_lane(inst.dst, lane, if signed { ((value as i32) >> shift) as u32 } else { value >> shift });
             }
         }
         Op::Store { space, bytes } if bytes <= 4 => {
@@ -189,13 +189,13 @@ pub(super) fn execute(
                     continue;
                 }
                 let old = memories.read(space, places[lane], bytes, thread + lane).map_err(at)?;
-                let (new, result) = modify(op, kind, old, a, b);
+                let (new, result) = apply_atomic(op, kind, old, a, b);
                 memories.write(space, places[lane], bytes, new, thread + lane).map_err(at)?;
                 lanes.set_predicate(inst.predicates[0], 1 << lane, u32::MAX);
                 if returns {
-                    lanes.put(inst.dst, lane, result as u32);
+                    lanes.set_lane(inst.dst, lane, result as u32);
                     if wide {
-                        lanes.put(inst.dst + 1, lane, (result >> 32) as u32);
+                        lanes.set_lane(inst.dst + 1, lane, (result >> 32) as u32);
                     }
                 }
             }
@@ -248,10 +248,10 @@ pub(super) fn execute(
                 let base = lanes.row(pool, inst.src[1].row)[lane].wrapping_add(inst.immediate);
                 let to = u64::from(lanes.row(pool, inst.src[0].row)[lane].wrapping_add(base));
                 let mut data = [0; 16];
-                memories.own(Space::Shared, to, size, thread + lane).map_err(at)?;
+                memories.cta_bytes(Space::Shared, to, size, thread + lane).map_err(at)?;
                 if let Some(shadow) = &mut memories.shadow {
-                    let access = Access { inst, warp: thread / 32, place, mask, addresses: places, strong: false };
-                    shadow.note_copy(access, to as usize, size).map_err(at)?;
+                    let access = WarpAccess { inst, warp: thread / 32, place, mask, addresses: places, strong: false };
+                    shadow.record_copy(access, to as usize, size).map_err(at)?;
                 }
                 for address in [to, places[lane]] {
                     if !address.is_multiple_of(u64::from(bytes)) {
@@ -264,7 +264,7 @@ pub(super) fn execute(
                         part.copy_from_slice(&(value as u32).to_le_bytes());
                     }
                 }
-                let copy = Copy { warp: thread, group: 0, to: (to & 0xff_ffff) as usize, bytes: data, size };
+                let copy = LaneCopy { warp: thread, group: 0, to: (to & 0xff_ffff) as usize, bytes: data, size };
                 memories.copies.begin(copy, &mut memories.shared);
             }
         }
@@ -281,7 +281,7 @@ pub(super) fn execute(
 }
 
 /// Returns the new memory value and the result of the instruction.
-pub(super) fn modify(op: AtomicOp, kind: AtomicType, old: u64, a: u64, b: u64) -> (u64, u64) {
+pub(super) fn apply_atomic(op: AtomicOp, kind: AtomicType, old: u64, a: u64, b: u64) -> (u64, u64) {
     let single = |value: u64| f32::from_bits(value as u32);
     let double = f64::from_bits;
     let new = match (op, kind) {
@@ -342,16 +342,16 @@ mod tests {
 
     #[test]
     fn atomics_modify_as_their_types_say() {
-        let u = |op, old, a| modify(op, AtomicType::U32, old, a, 0).0 as u32;
+        let u = |op, old, a| apply_atomic(op, AtomicType::U32, old, a, 0).0 as u32;
         assert_eq!((u(AtomicOp::Inc, 6, 7), u(AtomicOp::Inc, 7, 7), u(AtomicOp::Dec, 0, 7), u(AtomicOp::Dec, 9, 7)), (7, 0, 7, 7));
         assert_eq!(u(AtomicOp::Add, 0xffff_ffff, 2), 1);
         let minus = u64::from((-1_i32) as u32);
-        assert_eq!(modify(AtomicOp::Max, AtomicType::S32, minus, 3, 0).0 as u32, 3);
-        assert_eq!(modify(AtomicOp::Max, AtomicType::U32, minus, 3, 0).0 as u32, u32::MAX);
-        assert_eq!(modify(AtomicOp::Swap, AtomicType::U32, 5, 5, 9), (9, 5));
-        assert_eq!(modify(AtomicOp::Cast, AtomicType::U32, 5, 4, 9), (5, 0));
+        assert_eq!(apply_atomic(AtomicOp::Max, AtomicType::S32, minus, 3, 0).0 as u32, 3);
+        assert_eq!(apply_atomic(AtomicOp::Max, AtomicType::U32, minus, 3, 0).0 as u32, u32::MAX);
+        assert_eq!(apply_atomic(AtomicOp::Swap, AtomicType::U32, 5, 5, 9), (9, 5));
+        assert_eq!(apply_atomic(AtomicOp::Cast, AtomicType::U32, 5, 4, 9), (5, 0));
         let one = u64::from(1.0_f32.to_bits());
-        assert_eq!(modify(AtomicOp::Add, AtomicType::F32, one, one, 0).0 as u32, 2.0_f32.to_bits());
-        assert_eq!(modify(AtomicOp::Add, AtomicType::F16x2, 0x3c00_4000, 0x3c00_3c00, 0).0, 0x4000_4200);
+        assert_eq!(apply_atomic(AtomicOp::Add, AtomicType::F32, one, one, 0).0 as u32, 2.0_f32.to_bits());
+        assert_eq!(apply_atomic(AtomicOp::Add, AtomicType::F16x2, 0x3c00_4000, 0x3c00_3c00, 0).0, 0x4000_4200);
     }
 }

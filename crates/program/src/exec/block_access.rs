@@ -2,10 +2,10 @@
 
 use super::super::isa::{Inst, Number, Op, Space};
 use super::access::Memories;
-use super::lanes::{Lanes, Row};
+use super::lanes::{Lanes, RegisterRow};
 
 /// The range of addresses that the lanes of a warp access.
-struct Span {
+struct LaneSpan {
     /// Lowest address in the accessed space.
     low: u64,
     /// Bytes from `low` to the end of the last access.
@@ -18,7 +18,7 @@ struct Span {
 
 /// Returns the span of accesses of `size` bytes in the lanes of `mask`, or `None` if they are too far apart.
 #[inline(always)]
-fn span(places: &[u64; 32], mask: u32, size: usize) -> Option<Span> {
+fn span(places: &[u64; 32], mask: u32, size: usize) -> Option<LaneSpan> {
     let first = places[mask.trailing_zeros() as usize & 31];
     let (mut relative, mut far) = ([0_i32; 32], 0);
     for lane in 0..32 {
@@ -41,13 +41,20 @@ fn span(places: &[u64; 32], mask: u32, size: usize) -> Option<Span> {
         offsets[lane] = (relative[lane] - least) as u32;
     }
     let low = first.checked_add_signed(i64::from(least))?;
-    Some(Span { low, bytes: (most - least) as usize + size, offsets, bits: u64::from(bits as u32) | first })
+    Some(LaneSpan { low, bytes: (most - least) as usize + size, offsets, bits: u64::from(bits as u32) | first })
 }
 
 /// Executes a load or store of global or shared memory if all lanes access one piece of memory; returns false without any effect for other
 /// instructions or if there is a fault.
 #[inline(always)]
-pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, places: &[u64; 32], memories: &mut Memories<'_>) -> bool {
+pub(super) fn execute(
+    inst: &Inst,
+    lanes: &mut Lanes,
+    pool: &[RegisterRow],
+    mask: u32,
+    places: &[u64; 32],
+    memories: &mut Memories<'_>,
+) -> bool {
     let (space, size, stores) = match inst.op {
         Op::Load { space, number: Number::Integer(bytes, _), words } => (space, usize::from(bytes) * usize::from(words), false),
         Op::Store { space, bytes } => (space, usize::from(bytes), true),
@@ -56,7 +63,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, p
     if mask == 0 {
         return true;
     }
-    let Some(Span { low, bytes, offsets, bits }) = span(places, mask, size) else { return false };
+    let Some(LaneSpan { low, bytes, offsets, bits }) = span(places, mask, size) else { return false };
     if bits & (size as u64 - 1) != 0 {
         return false;
     }

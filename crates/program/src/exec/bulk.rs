@@ -5,23 +5,23 @@
 //! pieces of 16 bytes swizzled as the map specifies.
 
 use super::super::isa::{AtomicType, Banks, Bulk, BulkType, Inst, Round, Space};
-use super::super::tensor_map::{BYTES, RANKS, TYPES, TensorMap};
-use super::access::{Memories, modify};
+use super::super::tensor_map::{ELEMENT_TYPES, MAP_BYTES, MAX_RANK, TensorMap};
+use super::access::{Memories, apply_atomic};
 use super::cta::{CONSTANT_WINDOW, ExecFault};
 use super::half;
-use super::lanes::{Lanes, Row};
+use super::lanes::{Lanes, RegisterRow};
 use super::mbarrier;
 use super::products::swizzle;
 
 /// Granularity of copies in device memory, in bytes.
-pub(super) const UNIT: u64 = 16;
+pub(super) const COPY_UNIT_BYTES: u64 = 16;
 
 /// Executes a bulk copy of a warp.
 pub(super) fn execute(
     inst: &Inst,
     op: Bulk,
     lanes: &Lanes,
-    pool: &[Row],
+    pool: &[RegisterRow],
     (memories, banks): (&mut Memories<'_>, &Banks),
 ) -> Result<(), ExecFault> {
     let word = |source: usize, offset: u16| lanes.row(pool, inst.src[source].row + offset)[0];
@@ -32,11 +32,11 @@ pub(super) fn execute(
         Bulk::LoadTensor { rank, multicast } => {
             let map = tensor(wide(1), rank, memories, banks)?;
             let corner = |place: usize| word(0, 2 + place as u16) as i32;
-            let bytes = of_box(&map, corner, memories)?;
-            for (to, barrier) in targets(shared(0, 0), shared(0, 1), multicast.then(|| word(2, 0) >> 16), memories)? {
+            let bytes = box_bytes(&map, corner, memories)?;
+            for (to, barrier) in destinations(shared(0, 0), shared(0, 1), multicast.then(|| word(2, 0) >> 16), memories)? {
                 for (place, piece) in bytes.chunks(16).enumerate() {
                     let address = swizzle(to + 16 * place as u64, map.swizzle);
-                    memories.own(Space::Shared, address, piece.len(), 0)?.copy_from_slice(piece);
+                    memories.cta_bytes(Space::Shared, address, piece.len(), 0)?.copy_from_slice(piece);
                 }
                 mbarrier::complete(memories, barrier, bytes.len() as i64)?;
             }
@@ -47,7 +47,7 @@ pub(super) fn execute(
             let from = shared(0, 0);
             let size = map.size();
             let mut elements = Vec::new();
-            each(&map, corner, |number, address, count| {
+            for_each_run(&map, corner, |number, address, count| {
                 elements.extend((0..count).filter_map(|place| address.map(|address| (number + place, address + place * size))));
             });
             for (number, address) in elements {
@@ -56,7 +56,7 @@ pub(super) fn execute(
                 let value = match op {
                     Bulk::ReduceTensor { op, .. } => {
                         let old = memories.read(Space::Global, address, size as usize, 0)?;
-                        combine(op, kind_of(&map)?, old, value)
+                        reduce_element(op, reduction_type(&map)?, old, value)
                     }
                     _ => value,
                 };
@@ -65,15 +65,15 @@ pub(super) fn execute(
         }
         Bulk::Load { multicast } => {
             let (from, size) = (wide(1), 16 * u64::from(word(2, 0) & 0xffff));
-            for (to, barrier) in targets(shared(0, 0), shared(0, 1), multicast.then(|| word(2, 0) >> 16), memories)? {
-                linear(Space::Shared, to, Space::Global, from, size, memories)?;
+            for (to, barrier) in destinations(shared(0, 0), shared(0, 1), multicast.then(|| word(2, 0) >> 16), memories)? {
+                copy_linear(Space::Shared, to, Space::Global, from, size, memories)?;
                 mbarrier::complete(memories, barrier, size as i64)?;
             }
         }
-        Bulk::Store => linear(Space::Global, wide(0), Space::Shared, shared(1, 0), 16 * u64::from(word(2, 0) & 0xffff), memories)?,
+        Bulk::Store => copy_linear(Space::Global, wide(0), Space::Shared, shared(1, 0), 16 * u64::from(word(2, 0) & 0xffff), memories)?,
         Bulk::Move => {
             let size = 16 * u64::from(word(2, 0) & 0xffff);
-            linear(Space::Shared, shared(0, 0), Space::Shared, shared(1, 0), size, memories)?;
+            copy_linear(Space::Shared, shared(0, 0), Space::Shared, shared(1, 0), size, memories)?;
             mbarrier::complete(memories, shared(0, 1), size as i64)?;
         }
         Bulk::Reduce { op, kind } => {
@@ -86,7 +86,7 @@ pub(super) fn execute(
             for offset in (0..size).step_by(width) {
                 let value = memories.read(Space::Shared, from + offset, width, 0)?;
                 let old = memories.read(Space::Global, to + offset, width, 0)?;
-                memories.write(Space::Global, to + offset, width, combine(op, kind, old, value), 0)?;
+                memories.write(Space::Global, to + offset, width, reduce_element(op, kind, old, value), 0)?;
             }
         }
     }
@@ -98,7 +98,7 @@ pub(super) fn tensor(address: u64, rank: u8, memories: &mut Memories<'_>, banks:
     if !address.is_multiple_of(64) {
         return Err(ExecFault::Misaligned { address, bytes: 64 });
     }
-    let mut bytes = [0; BYTES];
+    let mut bytes = [0; MAP_BYTES];
     for (place, eight) in bytes.chunks_exact_mut(8).enumerate() {
         let at = address + 8 * place as u64;
         let word = match at.checked_sub(CONSTANT_WINDOW).and_then(|offset| banks.read(0, offset as i64, 8)) {
@@ -119,7 +119,7 @@ pub(super) fn tensor(address: u64, rank: u8, memories: &mut Memories<'_>, banks:
 }
 
 /// Returns the destination addresses of a copy and the barrier of each: in the CTAs of `mask`, or at the given addresses.
-fn targets(to: u64, barrier: u64, mask: Option<u32>, memories: &Memories<'_>) -> Result<Vec<(u64, u64)>, ExecFault> {
+fn destinations(to: u64, barrier: u64, mask: Option<u32>, memories: &Memories<'_>) -> Result<Vec<(u64, u64)>, ExecFault> {
     let Some(mask) = mask else { return Ok(vec![(to, barrier)]) };
     if u64::from(mask) >> memories.peers.len() != 0 {
         return Err(ExecFault::Unsupported("a copy to a CTA that the cluster does not have"));
@@ -130,11 +130,11 @@ fn targets(to: u64, barrier: u64, mask: Option<u32>, memories: &Memories<'_>) ->
 
 /// Visits the elements of a box in order, in runs of consecutive addresses. `visit` receives the index of a run's first element in the box,
 /// its address (`None` if the run is outside of the tensor), and the number of elements.
-fn each(map: &TensorMap, corner: impl Fn(usize) -> i32, mut visit: impl FnMut(u64, Option<u64>, u64)) {
+fn for_each_run(map: &TensorMap, corner: impl Fn(usize) -> i32, mut visit: impl FnMut(u64, Option<u64>, u64)) {
     let counts = map.counts();
     let (first, row) = (i64::from(corner(0)), counts[0]);
     let rows: u64 = counts[1..].iter().product();
-    let mut at = [0; RANKS];
+    let mut at = [0; MAX_RANK];
     for number in (0..rows).map(|number| number * row) {
         let mut start = Some(map.address);
         for (place, at) in at.iter().enumerate().take(map.rank).skip(1) {
@@ -169,11 +169,11 @@ fn each(map: &TensorMap, corner: impl Fn(usize) -> i32, mut visit: impl FnMut(u6
 }
 
 /// Returns the bytes of a box.
-fn of_box(map: &TensorMap, corner: impl Fn(usize) -> i32, memories: &mut Memories<'_>) -> Result<Vec<u8>, ExecFault> {
+fn box_bytes(map: &TensorMap, corner: impl Fn(usize) -> i32, memories: &mut Memories<'_>) -> Result<Vec<u8>, ExecFault> {
     let size = map.size();
     let total: u64 = map.counts().iter().product();
     let mut bytes = vec![0; (total * size) as usize];
-    let (name, ..) = TYPES[map.kind];
+    let (name, ..) = ELEMENT_TYPES[map.kind];
     let nan: u64 = match name {
         _ if !map.fills_nan => 0,
         "f16" | "bf16" => 0x7fff,
@@ -182,7 +182,7 @@ fn of_box(map: &TensorMap, corner: impl Fn(usize) -> i32, memories: &mut Memorie
     };
     // Consecutive elements are read together.
     let mut runs: Vec<(u64, u64, u64)> = Vec::new();
-    each(map, corner, |number, address, count| match (address, runs.last_mut()) {
+    for_each_run(map, corner, |number, address, count| match (address, runs.last_mut()) {
         (Some(address), Some((first, from, so_far))) if *first + *so_far == number && *from + *so_far * size == address => *so_far += count,
         (Some(address), _) => runs.push((number, address, count)),
         (None, _) => {
@@ -225,10 +225,10 @@ fn read_linear(from: u64, to: &mut [u8], memories: &mut Memories<'_>) -> Result<
 }
 
 /// Copies a linear piece.
-fn linear(to_space: Space, to: u64, from_space: Space, from: u64, size: u64, memories: &mut Memories<'_>) -> Result<(), ExecFault> {
+fn copy_linear(to_space: Space, to: u64, from_space: Space, from: u64, size: u64, memories: &mut Memories<'_>) -> Result<(), ExecFault> {
     for address in [to, from] {
-        if !address.is_multiple_of(UNIT) {
-            return Err(ExecFault::Misaligned { address, bytes: UNIT as usize });
+        if !address.is_multiple_of(COPY_UNIT_BYTES) {
+            return Err(ExecFault::Misaligned { address, bytes: COPY_UNIT_BYTES as usize });
         }
     }
     for offset in (0..size).step_by(8) {
@@ -239,8 +239,8 @@ fn linear(to_space: Space, to: u64, from_space: Space, from: u64, size: u64, mem
 }
 
 /// Returns the element type for reductions with a map.
-fn kind_of(map: &TensorMap) -> Result<BulkType, ExecFault> {
-    Ok(match TYPES[map.kind].0 {
+fn reduction_type(map: &TensorMap) -> Result<BulkType, ExecFault> {
+    Ok(match ELEMENT_TYPES[map.kind].0 {
         "u32" => BulkType::Atomic(AtomicType::U32),
         "i32" => BulkType::Atomic(AtomicType::S32),
         "u64" => BulkType::Atomic(AtomicType::U64),
@@ -254,7 +254,7 @@ fn kind_of(map: &TensorMap) -> Result<BulkType, ExecFault> {
 }
 
 /// Returns the reduction of an old and a new element.
-fn combine(op: super::super::isa::AtomicOp, kind: BulkType, old: u64, value: u64) -> u64 {
+fn reduce_element(op: super::super::isa::AtomicOp, kind: BulkType, old: u64, value: u64) -> u64 {
     use super::super::isa::AtomicOp;
     let choose = |a: f64, b: f64| match op {
         AtomicOp::Min => a.min(b),
@@ -263,7 +263,7 @@ fn combine(op: super::super::isa::AtomicOp, kind: BulkType, old: u64, value: u64
     };
     let single = |bits: u64| f64::from(f32::from_bits((bits as u32) << 16));
     match kind {
-        BulkType::Atomic(kind) => modify(op, kind, old, value, 0).0,
+        BulkType::Atomic(kind) => apply_atomic(op, kind, old, value, 0).0,
         BulkType::Half => u64::from(half::from_f64(choose(half::to_f64(old as u16), half::to_f64(value as u16)), Round::Near)),
         BulkType::Bfloat => u64::from(half::bfloat(choose(single(old), single(value)), Round::Near)),
     }

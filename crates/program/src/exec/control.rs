@@ -3,8 +3,8 @@
 use super::super::isa::{BARRIERS, Barrier, Inst, Op};
 use super::access::Memories;
 use super::cta::{BarrierState, Context, ExecFault, Flow};
-use super::lanes::Row;
-use super::warp::{Wait, Warp};
+use super::lanes::RegisterRow;
+use super::warp::{PathWait, Warp};
 
 /// Executes a control-flow instruction of the path `path` of `warp` in the lanes of `mask`.
 pub(super) fn execute(
@@ -12,7 +12,7 @@ pub(super) fn execute(
     warp: &mut Warp,
     path: usize,
     mask: u32,
-    pool: &[Row],
+    pool: &[RegisterRow],
     context: &mut Context<'_>,
 ) -> Result<Flow, ExecFault> {
     let place = warp.paths[path].place;
@@ -59,13 +59,13 @@ pub(super) fn execute(
             warp.sync[usize::from(barrier)] = 0;
         }
         Op::Sync if warp.sync[usize::from(barrier)] & active != 0 && mask & warp.lanes.predicate(inst.conditions[0]) != 0 => {
-            warp.paths[path].wait = Wait::Sync(barrier);
+            warp.paths[path].wait = PathWait::Sync(barrier);
             warp.release();
             return Ok(Flow::Changed);
         }
         Op::Break => {
             warp.sync[usize::from(barrier)] &= !(mask & warp.lanes.predicate(inst.conditions[0]));
-            return Ok(changed(warp, path, next));
+            return Ok(flow_after_change(warp, path, next));
         }
         Op::BarrierToRegister { clear } => {
             let value = warp.sync[usize::from(barrier)];
@@ -122,7 +122,7 @@ pub(super) fn execute(
 }
 
 /// Continues at `next` after a change that may have released other paths.
-fn changed(warp: &mut Warp, path: usize, next: usize) -> Flow {
+fn flow_after_change(warp: &mut Warp, path: usize, next: usize) -> Flow {
     if warp.paths.len() == 1 {
         return Flow::Next(next);
     }
@@ -133,7 +133,7 @@ fn changed(warp: &mut Warp, path: usize, next: usize) -> Flow {
 
 /// Makes lanes wait for the lanes that their masks name. If `exclusive`, lanes with different masks continue on separate paths; otherwise
 /// only lanes with missing partners wait.
-fn warp_sync(warp: &mut Warp, path: usize, mask: u32, named: &Row, exclusive: bool) -> Flow {
+fn warp_sync(warp: &mut Warp, path: usize, mask: u32, named: &RegisterRow, exclusive: bool) -> Flow {
     let (place, active) = (warp.paths[path].place, warp.paths[path].mask);
     let with = |lanes: u32, wanted: u32| {
         (0..32).filter(|&lane| lanes >> lane & 1 != 0 && named[lane] == wanted).fold(0, |bits, lane| bits | 1 << lane)
@@ -154,11 +154,11 @@ fn warp_sync(warp: &mut Warp, path: usize, mask: u32, named: &Row, exclusive: bo
         let group = with(left, wanted);
         left &= !group;
         if left == 0 {
-            warp.paths[path].wait = Wait::Warp(wanted);
+            warp.paths[path].wait = PathWait::Warp(wanted);
         } else {
             warp.split(path, group, place);
             if let Some(path) = warp.paths.last_mut() {
-                path.wait = Wait::Warp(wanted);
+                path.wait = PathWait::Warp(wanted);
             }
         }
     }
@@ -184,7 +184,7 @@ fn branch(warp: &mut Warp, path: usize, taken: u32, target: usize) -> Flow {
 }
 
 /// Executes a jump to a target in a register.
-fn indirect(inst: &Inst, warp: &mut Warp, path: usize, mask: u32, pool: &[Row], base: i64) -> Result<Flow, ExecFault> {
+fn indirect(inst: &Inst, warp: &mut Warp, path: usize, mask: u32, pool: &[RegisterRow], base: i64) -> Result<Flow, ExecFault> {
     let values = *warp.lanes.row(pool, inst.src[0].row);
     let place = warp.paths[path].place;
     let target = |lane: u32| {
@@ -218,7 +218,7 @@ fn arrive(
     warp: &mut Warp,
     path: usize,
     mask: u32,
-    pool: &[Row],
+    pool: &[RegisterRow],
     context: &mut Context<'_>,
     kind: Barrier,
 ) -> Result<Flow, ExecFault> {
@@ -244,7 +244,7 @@ fn arrive(
     if rest != 0 {
         warp.split(path, rest, place + 1);
     }
-    warp.paths[path].wait = Wait::Barrier(number);
+    warp.paths[path].wait = PathWait::Barrier(number);
     Ok(Flow::Changed)
 }
 
@@ -252,7 +252,7 @@ fn arrive(
 pub(super) fn release_barriers(warps: &mut [Warp], context: &mut Context<'_>, memories: &mut Memories<'_>) -> bool {
     let mut any = false;
     for number in 0..16_u8 {
-        let wait = Wait::Barrier(number);
+        let wait = PathWait::Barrier(number);
         let waiting = |warp: &Warp| warp.paths.iter().filter(|path| path.wait == wait).fold(0, |mask, path| mask | path.mask);
         let state = context.barriers[usize::from(number)];
         if state.kind.is_none() {

@@ -3,23 +3,23 @@
 use super::super::isa::{Inst, Number, Op, Round, Source};
 use super::super::operand::Half;
 use super::half;
-use super::lanes::{Lanes, Row};
+use super::lanes::{Lanes, RegisterRow};
 
 /// Executes a conversion in the lanes of `mask`; returns false if `inst` is not a conversion.
-pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -> bool {
+pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow], mask: u32) -> bool {
     match inst.op {
         Op::FloatToFloat { to, from, round, flush, integral } => {
-            let out = floats(inst, lanes, pool, from, flush).map(|value| {
+            let out = float_sources(inst, lanes, pool, from, flush).map(|value| {
                 let value = integral.map_or(value, |round| integer_part(value, round));
                 float_bits(value, to, round, flush)
             });
-            store(inst, lanes, mask, &out, to == Number::Float(8));
+            store_results(inst, lanes, mask, &out, to == Number::Float(8));
         }
         Op::FloatToInt { to, from, round, flush } => {
             let Number::Integer(bytes, signed) = to else { return false };
             let double = from == Number::Float(8);
-            let out = floats(inst, lanes, pool, from, flush).map(|value| to_integer(value, bytes, signed, round, double));
-            store(inst, lanes, mask, &out, bytes == 8);
+            let out = float_sources(inst, lanes, pool, from, flush).map(|value| to_integer(value, bytes, signed, round, double));
+            store_results(inst, lanes, mask, &out, bytes == 8);
         }
         Op::IntToFloat { to, from, round } => {
             let Number::Integer(bytes, signed) = from else { return false };
@@ -30,7 +30,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
                     let mut buffer = [0; 32];
                     lanes.int(pool, source, &mut buffer).map(u64::from)
                 }
-                _ => lanes.row(pool, source.row).map(|word| u64::from(word >> part(source))),
+                _ => lanes.row(pool, source.row).map(|word| u64::from(word >> part_offset(source))),
             };
             let mut out = [0; 32];
             for (out, value) in out.iter_mut().zip(values) {
@@ -40,7 +40,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
                 let value = if bytes < 4 && source.absolute { value.abs() } else { value };
                 *out = integer_bits(if bytes < 4 && source.negate { -value } else { value }, to, round);
             }
-            store(inst, lanes, mask, &out, to == Number::Float(8));
+            store_results(inst, lanes, mask, &out, to == Number::Float(8));
         }
         Op::PackHalves { bfloat, round, rectify } => {
             let [mut ba, mut bb] = [[0; 32]; 2];
@@ -61,14 +61,14 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
 }
 
 /// Returns the bit offset of the selected part of a source register.
-fn part(source: &Source) -> u32 {
+fn part_offset(source: &Source) -> u32 {
     match source.half {
         Half::High => 16,
         _ => 8 * u32::from(source.byte),
     }
 }
 
-fn store(inst: &Inst, lanes: &mut Lanes, mask: u32, values: &[u64; 32], wide: bool) {
+fn store_results(inst: &Inst, lanes: &mut Lanes, mask: u32, values: &[u64; 32], wide: bool) {
     if wide {
         lanes.set_pair(inst.dst, mask, values);
     } else {
@@ -77,7 +77,7 @@ fn store(inst: &Inst, lanes: &mut Lanes, mask: u32, values: &[u64; 32], wide: bo
 }
 
 /// Returns the source as numbers in double precision, which represents all smaller formats exactly.
-fn floats(inst: &Inst, lanes: &Lanes, pool: &[Row], from: Number, flush: bool) -> [f64; 32] {
+fn float_sources(inst: &Inst, lanes: &Lanes, pool: &[RegisterRow], from: Number, flush: bool) -> [f64; 32] {
     let source = &inst.src[0];
     match from {
         Number::Float(8) => lanes.double(pool, source).map(f64::from_bits),

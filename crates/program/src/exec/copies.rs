@@ -8,7 +8,7 @@ const MAX_IN_FLIGHT: usize = 1 << 16;
 
 /// A copy of one lane that is in flight.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Copy {
+pub(super) struct LaneCopy {
     /// First thread of the copying warp.
     pub(super) warp: usize,
     /// Number of the copy's group in the warp.
@@ -19,7 +19,7 @@ pub(super) struct Copy {
     pub(super) size: usize,
 }
 
-impl Copy {
+impl LaneCopy {
     fn complete(&self, shared: &mut [u8]) {
         if let Some(place) = shared.get_mut(self.to..self.to + self.size) {
             place.copy_from_slice(&self.bytes[..self.size]);
@@ -30,7 +30,7 @@ impl Copy {
 /// The copies of a CTA in flight.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Copies {
-    pending: Vec<Copy>,
+    pending: Vec<LaneCopy>,
     /// Number of the open group of each warp.
     groups: Vec<u32>,
 }
@@ -51,12 +51,12 @@ impl Copies {
     }
 
     /// Starts a copy in the open group of its warp.
-    pub(super) fn begin(&mut self, copy: Copy, shared: &mut [u8]) {
+    pub(super) fn begin(&mut self, copy: LaneCopy, shared: &mut [u8]) {
         let group = *self.group(copy.warp);
         if self.pending.len() == MAX_IN_FLIGHT {
             self.pending.drain(..MAX_IN_FLIGHT / 2).for_each(|copy| copy.complete(shared));
         }
-        self.pending.push(Copy { group, ..copy });
+        self.pending.push(LaneCopy { group, ..copy });
     }
 
     /// Closes the group of a warp and opens the next one.

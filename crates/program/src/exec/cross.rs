@@ -1,10 +1,10 @@
 //! Operations across the lanes of a warp: votes, shuffles, matches and reductions.
 
 use super::super::isa::{AtomicOp, Inst, Op, ShuffleMode, VoteMode};
-use super::lanes::{Lanes, Row};
+use super::lanes::{Lanes, RegisterRow};
 
 /// Executes a cross-lane operation in the lanes of `mask`; returns false if `inst` is not one.
-pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -> bool {
+pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow], mask: u32) -> bool {
     match inst.op {
         Op::Vote(mode) => {
             let votes = lanes.predicate(inst.conditions[0]) & mask;
@@ -62,7 +62,7 @@ fn set_for_all(inst: &Inst, lanes: &mut Lanes, mask: u32, value: u32) {
 
 /// Executes a shuffle by PTX's definition of shfl: the third operand holds the lane limit in bits 0 to 4 and the segment mask in bits 8 to
 /// 12.
-fn shuffle(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: ShuffleMode) {
+fn shuffle(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow], mask: u32, mode: ShuffleMode) {
     let (mut ba, mut bb, mut bc) = ([0; 32], [0; 32], [0; 32]);
     let values = *lanes.int(pool, &inst.src[0], &mut ba);
     let (b, c) = (*lanes.int(pool, &inst.src[1], &mut bb), *lanes.int(pool, &inst.src[2], &mut bc));

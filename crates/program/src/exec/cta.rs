@@ -7,19 +7,19 @@ use std::sync::Arc;
 use warpshard_base::wide;
 use warpshard_workload::{Dim3, MemInst, StaticInst, WarpStream};
 
-use super::super::isa::{Banks, Barrier, Decoded, Op, Space};
-use super::super::memory::{Fault, Memory};
+use super::super::isa::{Banks, Barrier, DecodedKernel, Op, Space};
+use super::super::memory::{AccessFault, Memory};
 use super::access::Memories;
 use super::copies::Copies;
 use super::heap::Heap;
-use super::lanes::Row;
-use super::pool::Pool;
-use super::runtime_calls::Printed;
+use super::lanes::RegisterRow;
+use super::pool::ConstantPool;
+use super::runtime_calls::PrintedText;
 use super::shadow::Shadow;
 use super::tally::{Count, Tally};
 use super::texture::Texture;
-use super::turn::Turn;
-use super::warp::{Wait, Warp};
+use super::turn::PathTurn;
+use super::warp::{PathWait, Warp};
 use super::{control, mbarrier};
 
 /// First address of the window through which generic accesses reach shared memory.
@@ -57,7 +57,7 @@ pub(in super::super) struct KernelCode {
     pub(in super::super) lines: Box<[(u32, String)]>,
     /// Source line of each instruction; 0 if the listing does not contain it.
     pub(in super::super) sources: Box<[u32]>,
-    pub(in super::super) decoded: Decoded,
+    pub(in super::super) decoded: DecodedKernel,
     /// Static instructions that streams refer to; `None` if the timing model has no opcode table for the architecture.
     pub(in super::super) statics: Option<Arc<[StaticInst]>>,
     /// Opcode of each instruction with its modifiers.
@@ -104,7 +104,7 @@ impl Kernel {
     }
 
     /// Returns how many CTAs execute together: one cluster, all clusters in the same rows, or the whole grid.
-    pub(in super::super) fn together(&self) -> u32 {
+    pub(in super::super) fn concurrent_ctas(&self) -> u32 {
         let Dim3 { x, y, .. } = self.grid;
         let count = match self.cluster {
             _ if self.cooperative => self.grid.count() as u32,
@@ -117,11 +117,11 @@ impl Kernel {
 
     /// Returns true if a CTA does not communicate with other running CTAs, and all its reads are loads.
     pub(in super::super) fn is_independent(&self) -> bool {
-        self.together() == 1 && !self.decoded.code.iter().any(|inst| matches!(inst.op, Op::Bulk(_)))
+        self.concurrent_ctas() == 1 && !self.decoded.code.iter().any(|inst| matches!(inst.op, Op::Bulk(_)))
     }
 
     /// Returns the coordinates of a CTA in its grid.
-    fn position(&self, index: u32) -> [u32; 3] {
+    fn coordinates_of(&self, index: u32) -> [u32; 3] {
         let (x, y) = (self.grid.x.max(1), self.grid.y.max(1));
         [index % x, index / x % y, index / (x * y)]
     }
@@ -129,7 +129,7 @@ impl Kernel {
     /// Returns the rank of a CTA in its cluster, and the indices of the cluster's CTAs by rank.
     fn cluster_of(&self, index: u32) -> (usize, Vec<u32>) {
         let sizes = [self.cluster.x.max(1), self.cluster.y.max(1), self.cluster.z.max(1)];
-        let at = self.position(index);
+        let at = self.coordinates_of(index);
         let base: [u32; 3] = std::array::from_fn(|dimension| at[dimension] / sizes[dimension] * sizes[dimension]);
         let [x, y, z] = sizes;
         let (wide, high) = (self.grid.x.max(1), self.grid.y.max(1));
@@ -143,7 +143,7 @@ impl Kernel {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) enum ExecFault {
     /// An access outside of all allocations.
-    Outside(Fault),
+    Outside(AccessFault),
     /// An access beyond shared or local memory.
     BeyondMemory {
         space: Space,
@@ -162,7 +162,7 @@ pub(in super::super) enum ExecFault {
     /// A jump to an address without an instruction.
     NoInstruction,
     /// The instruction limit was exceeded: the limit, and the index of the last load or atomic with the allocation closest to its address.
-    InstructionLimit(u64, Option<(usize, Fault)>),
+    InstructionLimit(u64, Option<(usize, AccessFault)>),
     Trap,
     /// Another warp accessed the byte of shared memory at that instruction, without a barrier in between.
     Race {
@@ -197,7 +197,7 @@ pub(in super::super) enum ExecFault {
 }
 
 /// A fault with its warp, instruction index and lane.
-pub(in super::super) type Located = (usize, usize, usize, ExecFault);
+pub(in super::super) type LocatedFault = (usize, usize, usize, ExecFault);
 
 /// Streams per warp of several CTAs.
 pub(in super::super) type Streams = Vec<Box<[WarpStream]>>;
@@ -238,10 +238,10 @@ pub(in super::super) struct Executor {
     #[state(fixed)]
     shared: Vec<Vec<u8>>,
     #[state(fixed)]
-    pool: Pool,
+    pool: ConstantPool,
     heap: Heap,
     /// Text that kernels have printed.
-    pub(in super::super) printed: Printed,
+    pub(in super::super) printed: PrintedText,
     /// Checker of accesses to shared and local memory; never used in a run with timing.
     #[state(fixed)]
     pub(in super::super) shadow: Option<Box<Shadow>>,
@@ -254,7 +254,7 @@ pub(in super::super) struct Executor {
 pub(super) struct Context<'a> {
     pub(super) kernel: &'a Kernel,
     /// Constants of the kernel as rows.
-    pub(super) pool: &'a [Row],
+    pub(super) pool: &'a [RegisterRow],
     pub(super) cta: [u32; 3],
     pub(super) barriers: [BarrierState; 16],
     pub(super) record: bool,
@@ -272,7 +272,7 @@ pub(super) enum Flow {
 }
 
 impl Executor {
-    /// Executes the CTAs from `first` on that execute together ([`Kernel::together`]). Returns the streams of each CTA's warps, which are
+    /// Executes the CTAs from `first` on that execute together ([`Kernel::concurrent_ctas`]). Returns the streams of each CTA's warps, which are
     /// empty if `record` is false. The error contains the CTA's index.
     pub(in super::super) fn ctas(
         &mut self,
@@ -281,8 +281,8 @@ impl Executor {
         first: u32,
         record: bool,
         (tally, measure): (&mut Tally, bool),
-    ) -> Result<Streams, (u32, Located)> {
-        let together = kernel.together() as usize;
+    ) -> Result<Streams, (u32, LocatedFault)> {
+        let together = kernel.concurrent_ctas() as usize;
         if kernel.cooperative {
             let (start, bytes) = COOPERATIVE_COUNTER;
             if memory.allocate_at("the counter of a cooperative launch", start, vec![0; bytes], true).is_none() {
@@ -363,12 +363,12 @@ impl Cta {
         std::mem::swap(&mut memories.copies, &mut self.copies);
         std::mem::swap(&mut memories.peers, &mut self.peers);
         std::mem::swap(&mut context.barriers, &mut self.barriers);
-        (memories.rank, context.cta) = (self.rank, context.kernel.position(self.index));
+        (memories.rank, context.cta) = (self.rank, context.kernel.coordinates_of(self.index));
     }
 }
 
 /// Executes the CTAs and their warps in turns until all have exited.
-fn run(ctas: &mut [Cta], memories: &mut Memories<'_>, context: &mut Context<'_>) -> Result<(), (u32, Located)> {
+fn run(ctas: &mut [Cta], memories: &mut Memories<'_>, context: &mut Context<'_>) -> Result<(), (u32, LocatedFault)> {
     let several = ctas.len() > 1;
     loop {
         let mut advanced = false;
@@ -381,7 +381,7 @@ fn run(ctas: &mut [Cta], memories: &mut Memories<'_>, context: &mut Context<'_>)
             cta.swap_state(place, memories, context);
             // A single CTA executes to its end.
             let done = loop {
-                match round(&mut cta.warps, memories, context) {
+                match run_round(&mut cta.warps, memories, context) {
                     Ok(true) => advanced = true,
                     other => break other,
                 }
@@ -403,14 +403,14 @@ fn run(ctas: &mut [Cta], memories: &mut Memories<'_>, context: &mut Context<'_>)
 }
 
 /// Gives each warp of a CTA a turn; returns true if any warp has advanced.
-fn round(warps: &mut [Warp], memories: &mut Memories<'_>, context: &mut Context<'_>) -> Result<bool, Located> {
+fn run_round(warps: &mut [Warp], memories: &mut Memories<'_>, context: &mut Context<'_>) -> Result<bool, LocatedFault> {
     let mut advanced = false;
     for (number, warp) in warps.iter_mut().enumerate() {
         advanced |= mbarrier::release(warp, number, context, memories).map_err(|(place, fault)| (number, place, 0, fault))?;
         let end = warp.executed + context.kernel.turn();
         while let Some(path) = warp.next_path() {
             advanced = true;
-            wide(Turn { warp, number, path, memories, context })?;
+            wide(PathTurn { warp, number, path, memories, context })?;
             if warp.executed >= end || std::mem::take(&mut warp.polling) {
                 break;
             }
@@ -424,10 +424,10 @@ fn round(warps: &mut [Warp], memories: &mut Memories<'_>, context: &mut Context<
 fn release_products(warps: &mut [Warp]) -> bool {
     let mut any = false;
     for group in warps.chunks_mut(4) {
-        let waiting = |warp: &Warp| warp.paths.iter().any(|path| path.wait == Wait::Products);
+        let waiting = |warp: &Warp| warp.paths.iter().any(|path| path.wait == PathWait::Products);
         let behind = group.iter().filter(|warp| warp.live != 0).map(|warp| warp.waits[0]).min().unwrap_or(0);
         for warp in group.iter_mut().filter(|warp| waiting(warp) && warp.waits[0] <= behind) {
-            warp.resume(Wait::Products);
+            warp.resume(PathWait::Products);
             any = true;
         }
     }
@@ -438,14 +438,14 @@ fn release_products(warps: &mut [Warp]) -> bool {
 fn release_clusters(ctas: &mut [Cta]) -> bool {
     let mut any = false;
     for place in 0..ctas.len() {
-        let waiting = |warp: &Warp| warp.paths.iter().any(|path| path.wait == Wait::Cluster);
+        let waiting = |warp: &Warp| warp.paths.iter().any(|path| path.wait == PathWait::Cluster);
         if !ctas[place].warps.iter().any(waiting) {
             continue;
         }
         let live = |peer: &usize| ctas[*peer].warps.iter().filter(|warp| warp.live != 0).map(|warp| warp.waits[1]).min();
         let behind = ctas[place].peers.iter().filter_map(live).min().unwrap_or(0);
         for warp in ctas[place].warps.iter_mut().filter(|warp| waiting(warp) && warp.waits[1] <= behind) {
-            warp.resume(Wait::Cluster);
+            warp.resume(PathWait::Cluster);
             any = true;
         }
     }
@@ -453,7 +453,7 @@ fn release_clusters(ctas: &mut [Cta]) -> bool {
 }
 
 /// Returns the deadlock fault with all waiting paths.
-fn deadlock(ctas: &mut [Cta], memories: &mut Memories<'_>) -> (u32, Located) {
+fn deadlock(ctas: &mut [Cta], memories: &mut Memories<'_>) -> (u32, LocatedFault) {
     let several = ctas.len() > 1;
     let mut waiting = Vec::new();
     let mut first = None;
@@ -461,13 +461,13 @@ fn deadlock(ctas: &mut [Cta], memories: &mut Memories<'_>) -> (u32, Located) {
         for (number, warp) in cta.warps.iter().enumerate() {
             for path in &warp.paths {
                 let mut wait = match path.wait {
-                    Wait::Ready => "nothing".into(),
-                    Wait::Sync(barrier) => format!("convergence barrier B{barrier}"),
-                    Wait::Warp(mask) => format!("lanes {mask:08x} of the warp"),
-                    Wait::Barrier(barrier) => format!("barrier {barrier} of the CTA"),
-                    Wait::Products => "the products of the other warps of its group".into(),
-                    Wait::Cluster => "the barrier of its cluster".into(),
-                    Wait::Mbarrier(address, parity) => {
+                    PathWait::Ready => "nothing".into(),
+                    PathWait::Sync(barrier) => format!("convergence barrier B{barrier}"),
+                    PathWait::Warp(mask) => format!("lanes {mask:08x} of the warp"),
+                    PathWait::Barrier(barrier) => format!("barrier {barrier} of the CTA"),
+                    PathWait::Products => "the products of the other warps of its group".into(),
+                    PathWait::Cluster => "the barrier of its cluster".into(),
+                    PathWait::Mbarrier(address, parity) => {
                         (memories.rank, memories.peers) = (usize::MAX, cta.peers.clone());
                         if cta.peers.len() == 1 {
                             memories.peers = vec![position];

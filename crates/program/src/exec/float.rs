@@ -4,7 +4,7 @@
 
 use super::super::isa::{Compare, Float, Halves, Inst, Logic, Op, Round};
 use super::half;
-use super::lanes::{Lanes, Row};
+use super::lanes::{Lanes, RegisterRow};
 use super::mufu::{mufu, mufu_half};
 
 /// Bit pattern of a NaN result in single precision.
@@ -13,7 +13,7 @@ pub(super) const NOT_A_NUMBER: u32 = 0x7fff_ffff;
 /// Executes a floating-point operation in the lanes of `mask`; returns false if `inst` is not one. Sources with modifiers are stored in
 /// `buffers`.
 #[inline(always)]
-pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, buffers: &mut [Row; 3]) -> bool {
+pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow], mask: u32, buffers: &mut [RegisterRow; 3]) -> bool {
     let [ba, bb, bc] = buffers;
     let [sa, sb, sc] = &inst.src;
     match inst.op {
@@ -43,7 +43,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
         }
         Op::FFma(mode) | Op::FAdd(mode) | Op::FMul(mode) if mode.round == Round::Near => {
             let (a, b, c) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb), lanes.float(pool, sc, bc));
-            let part = |row: &Row, lane: usize| f32::from_bits(flushed(row[lane], mode.flush));
+            let part = |row: &RegisterRow, lane: usize| f32::from_bits(flushed(row[lane], mode.flush));
             let end = |value: f32| {
                 let limited = if value > 0.0 { value.min(1.0) } else { 0.0 };
                 clean(flushed(if mode.saturate { limited } else { value }.to_bits(), mode.flush))
@@ -68,7 +68,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
             }
             lanes.set(inst.dst, mask, &out);
         }
-        Op::FFma(mode) | Op::FAdd(mode) | Op::FMul(mode) | Op::FMulScaled(mode, _) => directed(inst, lanes, pool, mask, mode),
+        Op::FFma(mode) | Op::FAdd(mode) | Op::FMul(mode) | Op::FMulScaled(mode, _) => execute_directed(inst, lanes, pool, mask, mode),
         Op::FMinMax { flush, number } => {
             let low = lanes.predicate(inst.conditions[0]);
             let (a, b) = (lanes.float(pool, sa, ba), lanes.float(pool, sb, bb));
@@ -104,7 +104,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
             let out = a.map(|value| mufu(op, value));
             lanes.set(inst.dst, mask, &out);
         }
-        Op::DAdd(_) | Op::DMul(_) | Op::DFma(_) => double(inst, lanes, pool, mask),
+        Op::DAdd(_) | Op::DMul(_) | Op::DFma(_) => execute_double(inst, lanes, pool, mask),
         Op::CompareDouble { compare, logic } => {
             let (a, b) = (lanes.double(pool, sa), lanes.double(pool, sb));
             let holds = compare_numbers(compare, |lane| (f64::from_bits(a[lane]), f64::from_bits(b[lane])));
@@ -136,9 +136,9 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
             }
             lanes.set(inst.dst, mask, &out);
         }
-        Op::HAdd(mode) => halves(inst, lanes, pool, mask, mode, |a, b, _| half::add_odd(a, b)),
-        Op::HMul(mode) => halves(inst, lanes, pool, mask, mode, |a, b, _| a * b),
-        Op::HFma(mode) => halves(inst, lanes, pool, mask, mode, |a, b, c| half::add_odd(a * b, c)),
+        Op::HAdd(mode) => execute_halves(inst, lanes, pool, mask, mode, |a, b, _| half::add_odd(a, b)),
+        Op::HMul(mode) => execute_halves(inst, lanes, pool, mask, mode, |a, b, _| a * b),
+        Op::HFma(mode) => execute_halves(inst, lanes, pool, mask, mode, |a, b, c| half::add_odd(a * b, c)),
         Op::HMinMax { bfloat, number } => {
             let low = lanes.predicate(inst.conditions[0]);
             let mut out = [0; 32];
@@ -182,7 +182,7 @@ fn bits(holds: impl Fn(usize) -> bool) -> u32 {
 }
 
 #[inline(always)]
-fn compare_singles(compare: Compare, flush: bool, a: &Row, b: &Row) -> u32 {
+fn compare_singles(compare: Compare, flush: bool, a: &RegisterRow, b: &RegisterRow) -> u32 {
     compare_numbers(compare, |lane| (f32::from_bits(flushed(a[lane], flush)), f32::from_bits(flushed(b[lane], flush))))
 }
 
@@ -221,7 +221,7 @@ pub(super) fn number(value: u32, flush: bool) -> f64 {
 }
 
 /// Executes single-precision arithmetic with a directed rounding mode.
-fn directed(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: Float) {
+fn execute_directed(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow], mask: u32, mode: Float) {
     let mut buffers = [[0; 32]; 3];
     let [ba, bb, bc] = &mut buffers;
     let a = lanes.float(pool, &inst.src[0], ba);
@@ -277,7 +277,7 @@ fn needs_slow_division(a: u32, b: u32) -> bool {
 }
 
 #[inline(always)]
-fn double(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) {
+fn execute_double(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow], mask: u32) {
     let (a, b) = (lanes.double(pool, &inst.src[0]), lanes.double(pool, &inst.src[1]));
     let mut out = [0; 32];
     let round = match inst.op {
@@ -307,7 +307,7 @@ fn double(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) {
         for lane in 0..32 {
             let [x, y, z, near] = [a[lane], b[lane], c[lane], out[lane]].map(f64::from_bits);
             if near.is_finite() {
-                out[lane] = half::directed(near, left_out(inst.op, x, y, z, near), round).to_bits();
+                out[lane] = half::directed(near, rounding_error(inst.op, x, y, z, near), round).to_bits();
             }
         }
     }
@@ -325,7 +325,7 @@ fn double(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) {
 }
 
 /// Returns the error of rounding to nearest; its sign is exact.
-fn left_out(op: Op, a: f64, b: f64, c: f64, near: f64) -> f64 {
+fn rounding_error(op: Op, a: f64, b: f64, c: f64, near: f64) -> f64 {
     let sum_error = |a: f64, b: f64, sum: f64| {
         let part = sum - a;
         (a - (sum - part)) + (b - part)
@@ -348,7 +348,7 @@ fn left_out(op: Op, a: f64, b: f64, c: f64, near: f64) -> f64 {
 
 /// Executes arithmetic on pairs of 16-bit numbers; the result of `f` is exact or rounded to odd.
 #[inline(always)]
-fn halves(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: Halves, f: impl Fn(f64, f64, f64) -> f64) {
+fn execute_halves(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow], mask: u32, mode: Halves, f: impl Fn(f64, f64, f64) -> f64) {
     let mut out = [0; 32];
     for (lane, out) in out.iter_mut().enumerate() {
         let [a, b, c] = [0, 1, 2].map(|i| lanes.halves(pool, &inst.src[i], lane, mode.bfloat));
@@ -368,7 +368,7 @@ fn halves(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: Halves,
 }
 
 /// Returns the lanes in which a comparison is true, for the low and the high halves.
-fn compare_halves(inst: &Inst, lanes: &Lanes, pool: &[Row], compare: Compare, bfloat: bool) -> [u32; 2] {
+fn compare_halves(inst: &Inst, lanes: &Lanes, pool: &[RegisterRow], compare: Compare, bfloat: bool) -> [u32; 2] {
     [0, 1].map(|i| {
         let value = |source: usize, lane: usize| lanes.halves(pool, &inst.src[source], lane, bfloat)[i];
         compare_numbers(compare, |lane| (value(0, lane), value(1, lane)))

@@ -3,23 +3,23 @@
 use warpshard_workload::{BulkCopy, BulkKind, Pieces};
 
 use super::super::isa::{Banks, Bulk, Inst};
-use super::super::tensor_map::{RANKS, TensorMap};
+use super::super::tensor_map::{MAX_RANK, TensorMap};
 use super::access::Memories;
-use super::bulk::{UNIT, tensor};
+use super::bulk::{COPY_UNIT_BYTES, tensor};
 use super::cta::ExecFault;
-use super::lanes::{Lanes, Row};
+use super::lanes::{Lanes, RegisterRow};
 
 /// Returns the encoded footprint of a bulk copy; prefetches have an empty one.
 pub(super) fn of(
     inst: &Inst,
     op: Bulk,
     lanes: &Lanes,
-    pool: &[Row],
+    pool: &[RegisterRow],
     (memories, banks): (&mut Memories<'_>, &Banks),
 ) -> Result<BulkCopy, ExecFault> {
     let word = |source: usize, offset: u16| lanes.row(pool, inst.src[source].row + offset)[0];
     let wide = |source: usize| u64::from(word(source, 0)) | u64::from(word(source, 1)) << 32;
-    let size = || UNIT as u32 * (word(2, 0) & 0xffff);
+    let size = || COPY_UNIT_BYTES as u32 * (word(2, 0) & 0xffff);
     let ctas = |multicast: bool| if multicast { (word(2, 0) >> 16) as u16 } else { 0 };
     let one = |address: u64| vec![Pieces { address, bytes: size(), count: 1, stride: 0 }];
     let linear = |kind, pieces| BulkCopy { kind, bytes: size(), barrier: None, ctas: 0, map: 0, pieces };
@@ -27,14 +27,21 @@ pub(super) fn of(
         Bulk::Prefetch => BulkCopy { kind: BulkKind::Prefetch, bytes: 0, barrier: None, ctas: 0, map: 0, pieces: Vec::new() },
         Bulk::LoadTensor { rank, multicast } => {
             let map = tensor(wide(1), rank, memories, banks)?;
-            let pieces = pieces(&map, |place| word(0, 2 + place as u16) as i32);
-            BulkCopy { kind: BulkKind::Load, bytes: bytes(&map), barrier: Some(word(0, 1)), ctas: ctas(multicast), map: wide(1), pieces }
+            let pieces = box_pieces(&map, |place| word(0, 2 + place as u16) as i32);
+            BulkCopy {
+                kind: BulkKind::Load,
+                bytes: box_bytes(&map),
+                barrier: Some(word(0, 1)),
+                ctas: ctas(multicast),
+                map: wide(1),
+                pieces,
+            }
         }
         Bulk::StoreTensor { rank } | Bulk::ReduceTensor { rank, .. } => {
             let kind = if matches!(op, Bulk::StoreTensor { .. }) { BulkKind::Store } else { BulkKind::Reduce };
             let map = tensor(wide(1), rank, memories, banks)?;
-            let pieces = pieces(&map, |place| word(0, 1 + place as u16) as i32);
-            BulkCopy { kind, bytes: bytes(&map), barrier: None, ctas: 0, map: wide(1), pieces }
+            let pieces = box_pieces(&map, |place| word(0, 1 + place as u16) as i32);
+            BulkCopy { kind, bytes: box_bytes(&map), barrier: None, ctas: 0, map: wide(1), pieces }
         }
         Bulk::Load { multicast } => BulkCopy { barrier: Some(word(0, 1)), ctas: ctas(multicast), ..linear(BulkKind::Load, one(wide(1))) },
         Bulk::Store => linear(BulkKind::Store, one(wide(0))),
@@ -44,12 +51,12 @@ pub(super) fn of(
 }
 
 /// Returns the number of bytes of a box.
-fn bytes(map: &TensorMap) -> u32 {
+fn box_bytes(map: &TensorMap) -> u32 {
     (map.counts().iter().product::<u64>() * map.size()) as u32
 }
 
 /// Returns the device memory of a box: the parts of its rows inside the tensor, with equally spaced rows combined.
-fn pieces(map: &TensorMap, corner: impl Fn(usize) -> i32) -> Vec<Pieces> {
+fn box_pieces(map: &TensorMap, corner: impl Fn(usize) -> i32) -> Vec<Pieces> {
     let (counts, size) = (map.counts(), map.size());
     // Elements of a row inside the tensor; with a step above 1 the range also contains the skipped elements.
     let step = i64::from(map.steps[0]);
@@ -60,7 +67,7 @@ fn pieces(map: &TensorMap, corner: impl Fn(usize) -> i32) -> Vec<Pieces> {
         return all;
     }
     let row = ((end - begin) as u64 * size) as u32;
-    let mut at = [0_u64; RANKS];
+    let mut at = [0_u64; MAX_RANK];
     for _ in 0..counts[1..].iter().product::<u64>() {
         let mut address = Some(map.address.wrapping_add(begin as u64 * size));
         for (place, at) in at.iter().enumerate().take(map.rank).skip(1) {
@@ -69,9 +76,9 @@ fn pieces(map: &TensorMap, corner: impl Fn(usize) -> i32) -> Vec<Pieces> {
             address = address.filter(|_| inside).map(|address| address.wrapping_add(index as u64 * map.strides[place - 1]));
         }
         if let Some(address) = address {
-            add(&mut all, address, row);
+            add_piece(&mut all, address, row);
         }
-        for place in 1..RANKS {
+        for place in 1..MAX_RANK {
             at[place] += 1;
             if at[place] < counts[place] {
                 break;
@@ -83,7 +90,7 @@ fn pieces(map: &TensorMap, corner: impl Fn(usize) -> i32) -> Vec<Pieces> {
 }
 
 /// Adds a row and combines it with the previous rows if possible.
-fn add(all: &mut Vec<Pieces>, address: u64, row: u32) {
+fn add_piece(all: &mut Vec<Pieces>, address: u64, row: u32) {
     let single = Pieces { address, bytes: row, count: 1, stride: 0 };
     let Some(last) = all.last_mut() else { return all.push(single) };
     let next = last.address.wrapping_add(last.stride.wrapping_mul(u64::from(last.count)));
@@ -105,10 +112,10 @@ mod tests {
             address: 0x1000,
             rank: sizes.len(),
             kind: 9,
-            sizes: [1; RANKS],
-            strides: [0; RANKS - 1],
-            extents: [1; RANKS],
-            steps: [1; RANKS],
+            sizes: [1; MAX_RANK],
+            strides: [0; MAX_RANK - 1],
+            extents: [1; MAX_RANK],
+            steps: [1; MAX_RANK],
             swizzle: 128,
             interleave: 0,
             fills_nan: false,
@@ -122,15 +129,15 @@ mod tests {
     #[test]
     fn rows_of_a_box_are_pieces_at_equal_distances() {
         let matrix = map(&[256, 100], &[512], &[64, 16]);
-        let at = |x: i32, y: i32| pieces(&matrix, |place| [x, y][place]);
+        let at = |x: i32, y: i32| box_pieces(&matrix, |place| [x, y][place]);
         assert_eq!(at(64, 8), [Pieces { address: 0x1000 + 8 * 512 + 128, bytes: 128, count: 16, stride: 512 }]);
         assert_eq!(at(224, -14), [Pieces { address: 0x1000 + 448, bytes: 64, count: 2, stride: 512 }], "what lies outside is not read");
         assert_eq!(at(0, 100), []);
-        assert_eq!(bytes(&matrix), 2048);
+        assert_eq!(box_bytes(&matrix), 2048);
         let whole = map(&[64, 100], &[128], &[64, 16]);
-        assert_eq!(pieces(&whole, |place| [0, 4][place]), [Pieces { address: 0x1200, bytes: 2048, count: 1, stride: 0 }]);
+        assert_eq!(box_pieces(&whole, |place| [0, 4][place]), [Pieces { address: 0x1200, bytes: 2048, count: 1, stride: 0 }]);
         let three = map(&[64, 4, 3], &[256, 4096], &[64, 4, 2]);
-        let rows = pieces(&three, |place| [0, 0, 1][place]);
+        let rows = box_pieces(&three, |place| [0, 0, 1][place]);
         assert_eq!(rows.iter().map(|piece| (piece.address, piece.count)).collect::<Vec<_>>(), [(0x2000, 4), (0x3000, 4)]);
     }
 }

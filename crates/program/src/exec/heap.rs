@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::memory::{Fault, Memory};
+use super::super::memory::{AccessFault, Memory};
 
 /// Bytes of the heap, the default of CUDA.
 const HEAP_BYTES: u64 = 8 << 20;
@@ -45,9 +45,9 @@ impl Heap {
     }
 
     /// Frees an allocation; does nothing for address 0.
-    pub(super) fn free(&mut self, memory: &Memory, piece: u64) -> Result<(), Fault> {
+    pub(super) fn free(&mut self, memory: &Memory, piece: u64) -> Result<(), AccessFault> {
         if piece != 0 {
-            let size = self.sizes.remove(&piece).ok_or_else(|| memory.near(piece))?;
+            let size = self.sizes.remove(&piece).ok_or_else(|| memory.fault_at(piece))?;
             self.free.entry(size).or_default().push(piece);
         }
         Ok(())

@@ -1,13 +1,13 @@
 //! Execution of texture and surface instructions, lane by lane.
 
-use super::super::isa::{Beyond, Image, ImageAccess, Inst, Space};
+use super::super::isa::{Image, ImageAccess, Inst, Space, SurfaceOverrun};
 use super::access::{LaneFault, Memories};
 use super::cta::ExecFault;
-use super::lanes::{Lanes, Row};
-use super::texture::{TexelPair, Texture, extended};
+use super::lanes::{Lanes, RegisterRow};
+use super::texture::{TexelPair, Texture, sign_extended};
 
 /// The operands of one lane: its number, its thread in the CTA, and the image of its object.
-struct Lane<'a> {
+struct LaneImage<'a> {
     number: usize,
     thread: usize,
     texture: &'a Texture,
@@ -19,7 +19,7 @@ pub(super) fn execute(
     inst: &Inst,
     image: Image,
     lanes: &mut Lanes,
-    pool: &[Row],
+    pool: &[RegisterRow],
     mask: u32,
     (memories, textures): (&mut Memories<'_>, &[Texture]),
     thread: usize,
@@ -29,16 +29,16 @@ pub(super) fn execute(
         let handle = lanes.row(pool, inst.address.uniform)[number];
         let place = (handle as usize).wrapping_sub(1);
         let texture = textures.get(place).ok_or((number, ExecFault::Object(handle, textures.len())))?;
-        let lane = Lane { number, thread: thread + number, texture };
+        let lane = LaneImage { number, thread: thread + number, texture };
         let done = match image.access {
-            ImageAccess::Load { .. } | ImageAccess::Store { .. } => surface(inst, image, lanes, pool, &lane, memories),
+            ImageAccess::Load { .. } | ImageAccess::Store { .. } => access_surface(inst, image, lanes, pool, &lane, memories),
             ImageAccess::Query => {
                 let [width, height, depth] = texture.size;
                 // The last value is the number of mipmap levels.
-                put(inst, image, lanes, number, [width, height, depth, 1]);
+                write_components(inst, image, lanes, number, [width, height, depth, 1]);
                 Ok(0)
             }
-            _ => sample(inst, image, lanes, pool, &lane, memories),
+            _ => sample_image(inst, image, lanes, pool, &lane, memories),
         };
         places[number] = done.map_err(|fault| (number, fault))?;
     }
@@ -46,21 +46,21 @@ pub(super) fn execute(
 }
 
 /// Writes the requested components side by side, two in each destination.
-fn put(inst: &Inst, image: Image, lanes: &mut Lanes, lane: usize, values: [u32; 4]) {
+fn write_components(inst: &Inst, image: Image, lanes: &mut Lanes, lane: usize, values: [u32; 4]) {
     let wanted = (0..4).filter(|channel| image.mask >> channel & 1 != 0);
     for (number, channel) in wanted.enumerate() {
         let row = if number < 2 { inst.dst } else { inst.address.row };
-        lanes.put(row + number as u16 % 2, lane, values[channel]);
+        lanes.set_lane(row + number as u16 % 2, lane, values[channel]);
     }
 }
 
 /// Samples an image at the coordinates in registers; returns the address of the access for the timing model.
-fn sample(
+fn sample_image(
     inst: &Inst,
     image: Image,
     lanes: &mut Lanes,
-    pool: &[Row],
-    &Lane { number, thread, texture }: &Lane<'_>,
+    pool: &[RegisterRow],
+    &LaneImage { number, thread, texture }: &LaneImage<'_>,
     memories: &mut Memories<'_>,
 ) -> Result<u64, ExecFault> {
     let coordinate = |place: u8| {
@@ -70,14 +70,14 @@ fn sample(
     let from = u8::from(image.layered);
     let mut around = [TexelPair::default(); 3];
     if image.layered {
-        around[2] = TexelPair::texel(coordinate(0).min(texture.size[2] - 1));
+        around[2] = TexelPair::single(coordinate(0).min(texture.size[2] - 1));
     }
     for dimension in 0..image.dimensions {
         let (place, dimension) = (coordinate(from + dimension), usize::from(dimension));
         around[dimension] = match image.access {
-            ImageAccess::Fetch => TexelPair::texel(place),
-            ImageAccess::Gather(_) => TexelPair { share: 0.0, ..texture.between(f32::from_bits(place), dimension) },
-            _ => texture.beside(f32::from_bits(place), dimension),
+            ImageAccess::Fetch => TexelPair::single(place),
+            ImageAccess::Gather(_) => TexelPair { share: 0.0, ..texture.surrounding_texels(f32::from_bits(place), dimension) },
+            _ => texture.filter_texels(f32::from_bits(place), dimension),
         };
     }
     let values = match image.access {
@@ -85,26 +85,26 @@ fn sample(
             // The texels are ordered counter-clockwise from the lower left.
             let mut values = [0; 4];
             for (value, corner) in values.iter_mut().zip([0b10, 0b11, 0b01, 0b00]) {
-                *value = texture.read(texture.corner(&around, corner), memories, thread)?[usize::from(channel)];
+                *value = texture.read(texture.corner_texel(&around, corner), memories, thread)?[usize::from(channel)];
             }
             values
         }
         // Integer coordinates select one texel, or none outside of the image.
-        ImageAccess::Fetch => texture.read(texture.exactly(&around), memories, thread)?,
-        _ => texture.filtered(&around, memories, thread)?,
+        ImageAccess::Fetch => texture.read(texture.first_texel(&around), memories, thread)?,
+        _ => texture.filtered_components(&around, memories, thread)?,
     };
-    put(inst, image, lanes, number, values);
+    write_components(inst, image, lanes, number, values);
     Ok(texture.address_of(&around))
 }
 
 /// Reads or writes bytes of a surface; returns the address, or the address of the nearest bytes inside for an access outside of the
 /// surface.
-fn surface(
+fn access_surface(
     inst: &Inst,
     image: Image,
     lanes: &mut Lanes,
-    pool: &[Row],
-    &Lane { number, thread, texture }: &Lane<'_>,
+    pool: &[RegisterRow],
+    &LaneImage { number, thread, texture }: &LaneImage<'_>,
     memories: &mut Memories<'_>,
 ) -> Result<u64, ExecFault> {
     let (bytes, beyond, store) = match image.access {
@@ -113,7 +113,7 @@ fn surface(
         _ => return Ok(0),
     };
     let places: [i32; 3] = std::array::from_fn(|place| lanes.row(pool, inst.src[0].row + place as u16)[number] as i32);
-    let mut limits = [i64::from(texture.size[0]) * texture.texel() as i64 - i64::from(bytes), 0, 0];
+    let mut limits = [i64::from(texture.size[0]) * texture.texel_bytes() as i64 - i64::from(bytes), 0, 0];
     let mut inside = [i64::from(places[0]), 0, 0];
     for dimension in 1..usize::from(image.dimensions) {
         (inside[dimension], limits[dimension]) = (i64::from(places[dimension]), i64::from(texture.size[dimension]) - 1);
@@ -125,14 +125,14 @@ fn surface(
     for (place, limit) in inside.iter_mut().zip(limits) {
         if *place < 0 || *place > limit {
             match beyond {
-                Beyond::Trap => return Err(ExecFault::BeyondSurface(places)),
-                Beyond::Zero => skip = true,
-                Beyond::Clamp => {}
+                SurfaceOverrun::Trap => return Err(ExecFault::BeyondSurface(places)),
+                SurfaceOverrun::Zero => skip = true,
+                SurfaceOverrun::Clamp => {}
             }
             *place = (*place).clamp(0, limit.max(0));
         }
     }
-    let row = (inside[2] as u64 * u64::from(texture.size[1]) + inside[1] as u64) * u64::from(texture.size[0]) * texture.texel();
+    let row = (inside[2] as u64 * u64::from(texture.size[1]) + inside[1] as u64) * u64::from(texture.size[0]) * texture.texel_bytes();
     let address = texture.start.wrapping_add(row).wrapping_add(inside[0] as u64);
     if !skip && !address.is_multiple_of(u64::from(bytes)) {
         return Err(ExecFault::Misaligned { address, bytes: usize::from(bytes) });
@@ -148,7 +148,7 @@ fn surface(
         } else {
             let raw = if skip { 0 } else { memories.read(Space::Global, place, size, thread)? as u32 };
             let signed = matches!(image.access, ImageAccess::Load { signed: true, .. });
-            lanes.put(inst.dst + word, number, if signed { extended(raw, size) as u32 } else { raw });
+            lanes.set_lane(inst.dst + word, number, if signed { sign_extended(raw, size) as u32 } else { raw });
         }
     }
     Ok(address)

@@ -1,12 +1,12 @@
 //! Integer and bit operations, selections, and integer comparisons.
 
-use super::super::isa::{Inst, Number, Op, Pick, Picked};
-use super::lanes::{Lanes, Pair, Row};
+use super::super::isa::{Inst, MinMaxOperands, Number, Op, Pick};
+use super::lanes::{Lanes, RegisterPair, RegisterRow};
 
 /// Executes an integer operation in the lanes of `mask`; returns false if `inst` is not one. Sources with modifiers are stored in
 /// `buffers`.
 #[inline(always)]
-pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, buffers: &mut [Row; 3]) -> bool {
+pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow], mask: u32, buffers: &mut [RegisterRow; 3]) -> bool {
     let [ba, bb, bc] = buffers;
     let [sa, sb, sc] = &inst.src;
     macro_rules! map {
@@ -73,11 +73,11 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
             lanes.set(inst.dst, mask, &out.map(|value| (value >> 32) as u32));
         }
         Op::MulAddHigh { signed, .. } => {
-            let out = product(inst, lanes, pool, signed).map(|value| (value >> 32) as u32);
+            let out = multiply_add(inst, lanes, pool, signed).map(|value| (value >> 32) as u32);
             lanes.set(inst.dst, mask, &out);
         }
         Op::MulAddWide { signed, extended: false } if inst.predicates[0] == 16 => {
-            let out = product(inst, lanes, pool, signed);
+            let out = multiply_add(inst, lanes, pool, signed);
             lanes.set_pair(inst.dst, mask, &out);
         }
         Op::MulAddWide { signed, extended } => {
@@ -114,7 +114,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
         }
         Op::PredicateLogic => {
             let [a, b, c] = inst.conditions.map(|condition| lanes.predicate(condition));
-            let tables = [inst.immediate >> 8, inst.immediate].map(|table| truth(table as u8, a, b, c));
+            let tables = [inst.immediate >> 8, inst.immediate].map(|table| apply_truth_table(table as u8, a, b, c));
             lanes.set_predicate(inst.predicates[0], mask, tables[0]);
             lanes.set_predicate(inst.predicates[1], mask, tables[1]);
         }
@@ -146,7 +146,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
             }
             lanes.set(inst.dst, mask, &out);
         }
-        Op::Pick(pick) => picked(inst, lanes, pool, mask, pick),
+        Op::Pick(pick) => execute_pick(inst, lanes, pool, mask, pick),
         Op::AddHalves => map!(|a, b| a.wrapping_add(b) & 0xffff | (a >> 16).wrapping_add(b >> 16) << 16),
         Op::Abs => map!(|a| (a as i32).unsigned_abs()),
         Op::PopCount => map!(|a| a.count_ones()),
@@ -159,10 +159,10 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
             let bits = 8 * u32::from(bytes);
             map!(|a| sign_extend(a, bits, signed, false));
         }
-        Op::IntToInt(Number::Integer(bytes, signed)) => map!(|a| limited(a, bytes, signed)),
+        Op::IntToInt(Number::Integer(bytes, signed)) => map!(|a| saturate_signed(a, bytes, signed)),
         Op::PackIntegers(Number::Integer(bytes, signed)) => {
             let bits = 8 * u32::from(bytes);
-            let part = |value: u32| limited(value, bytes, signed) & (u32::MAX >> (32 - bits.min(32)));
+            let part = |value: u32| saturate_signed(value, bytes, signed) & (u32::MAX >> (32 - bits.min(32)));
             map!(|a, b, c| part(b) | part(a).checked_shl(bits).unwrap_or(0) | c.checked_shl(2 * bits).unwrap_or(0));
         }
         Op::DotHalves { a: first, b: second, high } => map!(|a, b, c| dot_halves(a, b >> if high { 16 } else { 0 }, c, first, second)),
@@ -203,7 +203,8 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
             let (a, b) = (*lanes.int(pool, sa, ba), *lanes.int(pool, sb, bb));
             let a = a.map(|word| word >> (8 * sa.byte));
             for index in 0..7_u8 {
-                let bits = |row: &Row| row.iter().enumerate().fold(0_u32, |bits, (lane, value)| bits | (value >> index & 1) << lane);
+                let bits =
+                    |row: &RegisterRow| row.iter().enumerate().fold(0_u32, |bits, (lane, value)| bits | (value >> index & 1) << lane);
                 lanes.set_predicate(if inst.uniform { 8 + index } else { index }, mask & bits(&b), bits(&a));
             }
         }
@@ -213,7 +214,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
 }
 
 #[inline(always)]
-fn add3(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, extended: bool) {
+fn add3(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow], mask: u32, extended: bool) {
     let rows = inst.src.map(|source| *lanes.row(pool, source.row));
     let carry = inst.conditions.map(|condition| if extended { lanes.predicate(condition) } else { 0 });
     let (mut out, mut first, mut second) = ([0; 32], 0, 0);
@@ -242,7 +243,7 @@ fn add3(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, extended: bool)
 
 /// Returns `a * b + c` in 64 bits.
 #[inline(always)]
-fn product(inst: &Inst, lanes: &Lanes, pool: &[Row], signed: bool) -> Pair {
+fn multiply_add(inst: &Inst, lanes: &Lanes, pool: &[RegisterRow], signed: bool) -> RegisterPair {
     let (mut ba, mut bb) = ([0; 32], [0; 32]);
     let (a, b) = (lanes.int(pool, &inst.src[0], &mut ba), lanes.int(pool, &inst.src[1], &mut bb));
     let c = lanes.int_pair(pool, &inst.src[2]);
@@ -256,7 +257,7 @@ fn product(inst: &Inst, lanes: &Lanes, pool: &[Row], signed: bool) -> Pair {
 }
 
 /// Returns `a * b + c` plus a carry in 64 bits; sets the predicate of the carry-out.
-fn wide_with_carry(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, signed: bool, extended: bool) -> Pair {
+fn wide_with_carry(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow], mask: u32, signed: bool, extended: bool) -> RegisterPair {
     let (mut ba, mut bb) = ([0; 32], [0; 32]);
     let (a, b) = (lanes.int(pool, &inst.src[0], &mut ba), lanes.int(pool, &inst.src[1], &mut bb));
     let c = lanes.int_pair(pool, &inst.src[2]);
@@ -274,7 +275,7 @@ fn wide_with_carry(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, sign
 }
 
 #[inline(always)]
-fn logic3(table: u8, a: &Row, b: &Row, c: &Row) -> Row {
+fn logic3(table: u8, a: &RegisterRow, b: &RegisterRow, c: &RegisterRow) -> RegisterRow {
     let mut out = [0; 32];
     match table {
         0xc0 => {
@@ -306,7 +307,7 @@ fn logic3(table: u8, a: &Row, b: &Row, c: &Row) -> Row {
 
 /// Applies a function of three bits to each bit of a word; its result is bit `4a + 2b + c` of `table`.
 #[inline(always)]
-fn truth(table: u8, a: u32, b: u32, c: u32) -> u32 {
+fn apply_truth_table(table: u8, a: u32, b: u32, c: u32) -> u32 {
     let mut out = 0;
     for row in 0..8 {
         if table >> row & 1 != 0 {
@@ -335,7 +336,7 @@ fn shift(low: u32, amount: u32, high: u32, left: bool, upper: bool, wrap: bool, 
 }
 
 #[inline(always)]
-fn shift_add(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, high: bool, extended: bool, sign: bool) {
+fn shift_add(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow], mask: u32, high: bool, extended: bool, sign: bool) {
     let mut buffers = [[0; 32]; 3];
     let [ba, bb, bc] = &mut buffers;
     let (a, b) = (lanes.int(pool, &inst.src[0], ba), lanes.int(pool, &inst.src[1], bb));
@@ -365,7 +366,7 @@ fn min_max(a: u32, b: u32, low: bool, signed: bool) -> u32 {
 
 /// Executes minima and maxima of sums, of three numbers, or of halves. The predicates are true if the first number is the result, for the
 /// low and the high half.
-fn picked(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, pick: Pick) {
+fn execute_pick(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow], mask: u32, pick: Pick) {
     let mut buffers = [[0; 32]; 3];
     let [ba, bb, bc] = &mut buffers;
     let low = lanes.predicate(inst.conditions[0]);
@@ -378,9 +379,9 @@ fn picked(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, pick: Pick) {
         let low = low >> lane & 1 != 0;
         let one = |a: u32, b: u32, c: u32| {
             let (left, right) = match pick.of {
-                Picked::Two => (a, b),
-                Picked::Three => (min_max(a, b, low, pick.signed), c),
-                Picked::Sum => (a.wrapping_add(b) & kept, c),
+                MinMaxOperands::Two => (a, b),
+                MinMaxOperands::Three => (min_max(a, b, low, pick.signed), c),
+                MinMaxOperands::Sum => (a.wrapping_add(b) & kept, c),
             };
             let best = min_max(left, right, low, pick.signed);
             (if pick.rectify && (best as i32) < 0 { 0 } else { best }, best == left)
@@ -462,7 +463,7 @@ fn abs_difference_bytes(a: u32, b: u32, c: u32, signed: bool, sum: bool) -> u32 
 }
 
 /// Saturates a signed integer to the range of an integer of `bytes` bytes, at most 2.
-fn limited(value: u32, bytes: u8, signed: bool) -> u32 {
+fn saturate_signed(value: u32, bytes: u8, signed: bool) -> u32 {
     let bits = 8 * u32::from(bytes);
     let (least, most) = if signed { (-1 << (bits - 1), (1 << (bits - 1)) - 1) } else { (0, (1_i64 << bits) - 1) };
     i64::from(value as i32).clamp(least, most) as u32

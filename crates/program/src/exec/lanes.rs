@@ -5,17 +5,17 @@ use super::super::operand::Half;
 use super::half;
 
 /// The values of a register in all lanes.
-pub(super) type Row = [u32; 32];
+pub(super) type RegisterRow = [u32; 32];
 /// The values of a register pair in all lanes.
-pub(super) type Pair = [u64; 32];
+pub(super) type RegisterPair = [u64; 32];
 
 /// First row number of constants.
-const POOL: u16 = 0x8000;
+const FIRST_CONSTANT_ROW: u16 = 0x8000;
 
 /// The registers and predicates of a warp.
 #[derive(Clone, Debug)]
 pub(super) struct Lanes {
-    rows: Vec<Row>,
+    rows: Vec<RegisterRow>,
     layout: Rows,
     /// P0 to PT, UP0 to UPT and a sink for discarded results; one bit per lane.
     predicates: [u32; 17],
@@ -42,13 +42,13 @@ impl Lanes {
 
     /// Returns a row without modifiers.
     #[inline(always)]
-    pub(super) fn row<'a>(&'a self, pool: &'a [Row], row: u16) -> &'a Row {
-        if row < POOL { &self.rows[usize::from(row)] } else { &pool[usize::from(row - POOL)] }
+    pub(super) fn row<'a>(&'a self, pool: &'a [RegisterRow], row: u16) -> &'a RegisterRow {
+        if row < FIRST_CONSTANT_ROW { &self.rows[usize::from(row)] } else { &pool[usize::from(row - FIRST_CONSTANT_ROW)] }
     }
 
     /// Returns a source as an integer, with its modifiers applied.
     #[inline(always)]
-    pub(super) fn int<'a>(&'a self, pool: &'a [Row], source: &Source, buffer: &'a mut Row) -> &'a Row {
+    pub(super) fn int<'a>(&'a self, pool: &'a [RegisterRow], source: &Source, buffer: &'a mut RegisterRow) -> &'a RegisterRow {
         let row = self.row(pool, source.row);
         if source.plain() {
             return row;
@@ -68,7 +68,7 @@ impl Lanes {
 
     /// Returns a source as a single-precision number, with its modifiers applied.
     #[inline(always)]
-    pub(super) fn float<'a>(&'a self, pool: &'a [Row], source: &Source, buffer: &'a mut Row) -> &'a Row {
+    pub(super) fn float<'a>(&'a self, pool: &'a [RegisterRow], source: &Source, buffer: &'a mut RegisterRow) -> &'a RegisterRow {
         let row = self.row(pool, source.row);
         if source.plain() {
             return row;
@@ -82,7 +82,7 @@ impl Lanes {
 
     /// Returns a pair of rows as 64-bit integers.
     #[inline(always)]
-    pub(super) fn int_pair(&self, pool: &[Row], source: &Source) -> Pair {
+    pub(super) fn int_pair(&self, pool: &[RegisterRow], source: &Source) -> RegisterPair {
         let (low, high) = (self.row(pool, source.row), self.row(pool, source.row + 1));
         let mut out = [0; 32];
         for (lane, value) in out.iter_mut().enumerate() {
@@ -99,7 +99,7 @@ impl Lanes {
 
     /// Returns a pair of rows as double-precision numbers.
     #[inline(always)]
-    pub(super) fn double(&self, pool: &[Row], source: &Source) -> Pair {
+    pub(super) fn double(&self, pool: &[RegisterRow], source: &Source) -> RegisterPair {
         let (low, high) = (self.row(pool, source.row), self.row(pool, source.row + 1));
         let (keep, flip) = sign(source, 0x8000_0000);
         let mut out = [0; 32];
@@ -111,7 +111,7 @@ impl Lanes {
 
     /// Returns the two halves of a source as numbers, the low half first.
     #[inline(always)]
-    pub(super) fn halves(&self, pool: &[Row], source: &Source, lane: usize, bfloat: bool) -> [f64; 2] {
+    pub(super) fn halves(&self, pool: &[RegisterRow], source: &Source, lane: usize, bfloat: bool) -> [f64; 2] {
         let word = self.row(pool, source.row)[lane];
         let (low, high) = if bfloat {
             (f64::from(f32::from_bits(word << 16)), f64::from(f32::from_bits(word & 0xffff_0000)))
@@ -138,7 +138,7 @@ impl Lanes {
 
     /// Writes a row in the lanes of `mask`.
     #[inline(always)]
-    pub(super) fn set(&mut self, row: u16, mask: u32, values: &Row) {
+    pub(super) fn set(&mut self, row: u16, mask: u32, values: &RegisterRow) {
         let place = &mut self.rows[usize::from(row)];
         if mask == u32::MAX {
             *place = *values;
@@ -152,14 +152,14 @@ impl Lanes {
 
     /// Writes a pair of rows in the lanes of `mask`.
     #[inline(always)]
-    pub(super) fn set_pair(&mut self, row: u16, mask: u32, values: &Pair) {
+    pub(super) fn set_pair(&mut self, row: u16, mask: u32, values: &RegisterPair) {
         self.set(row, mask, &values.map(|value| value as u32));
         self.set(row + 1, mask, &values.map(|value| (value >> 32) as u32));
     }
 
     /// Writes one lane's value of a row.
     #[inline(always)]
-    pub(super) fn put(&mut self, row: u16, lane: usize, value: u32) {
+    pub(super) fn set_lane(&mut self, row: u16, lane: usize, value: u32) {
         self.rows[usize::from(row)][lane] = value;
     }
 

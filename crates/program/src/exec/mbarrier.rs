@@ -10,8 +10,8 @@ use warpshard_workload::{BarrierAccess, BarrierOp, Mbarrier as State};
 use super::super::isa::{Amount, Inst, Mbarrier, Op, Space};
 use super::access::{self, LaneFault, Memories};
 use super::cta::{Context, ExecFault, Flow};
-use super::lanes::Row;
-use super::warp::{Wait, Warp};
+use super::lanes::RegisterRow;
+use super::warp::{PathWait, Warp};
 
 /// Counts bytes that have arrived for the object at an address.
 pub(super) fn complete(memories: &mut Memories<'_>, address: u64, bytes: i64) -> Result<(), ExecFault> {
@@ -31,26 +31,26 @@ pub(super) fn execute(
     warp: &mut Warp,
     (number, path): (usize, usize),
     mask: u32,
-    pool: &[Row],
+    pool: &[RegisterRow],
     (memories, record): (&mut Memories<'_>, bool),
 ) -> Result<Flow, LaneFault> {
     let place = warp.paths[path].place as u32;
-    let mut accesses = Accesses { all: Vec::new(), record };
+    let mut accesses = BarrierAccesses { entries: Vec::new(), record };
     let flow = apply((inst, op), warp, (number, path), mask, pool, (memories, &mut accesses))?;
     if record {
-        let words: Vec<u32> = accesses.all.iter().flat_map(|access| access.words()).collect();
+        let words: Vec<u32> = accesses.entries.iter().flat_map(|access| access.words()).collect();
         warp.stream.payload(place, LaneMask(mask), &words);
     }
     Ok(flow)
 }
 
 /// The effects of an instruction on barriers, in the form that the timing model reads; equal effects of several lanes are combined.
-struct Accesses {
-    all: Vec<BarrierAccess>,
+struct BarrierAccesses {
+    entries: Vec<BarrierAccess>,
     record: bool,
 }
 
-impl Accesses {
+impl BarrierAccesses {
     fn add(&mut self, address: u64, op: BarrierOp) {
         if !self.record {
             return;
@@ -58,7 +58,7 @@ impl Accesses {
         let address = address as u32;
         let same =
             |known: &&mut BarrierAccess| known.address == address && std::mem::discriminant(&known.op) == std::mem::discriminant(&op);
-        match (self.all.iter_mut().find(same).map(|known| &mut known.op), op) {
+        match (self.entries.iter_mut().find(same).map(|known| &mut known.op), op) {
             (
                 Some(BarrierOp::Arrive { arrivals, bytes, .. } | BarrierOp::AfterCopies { arrivals, bytes }),
                 BarrierOp::Arrive { arrivals: more, bytes: others, .. } | BarrierOp::AfterCopies { arrivals: more, bytes: others },
@@ -67,7 +67,7 @@ impl Accesses {
                 *bytes = bytes.wrapping_add(others);
             }
             (Some(_), _) => {}
-            (None, op) => self.all.push(BarrierAccess { address, op }),
+            (None, op) => self.entries.push(BarrierAccess { address, op }),
         }
     }
 }
@@ -78,8 +78,8 @@ fn apply(
     warp: &mut Warp,
     (number, path): (usize, usize),
     mask: u32,
-    pool: &[Row],
-    (memories, accesses): (&mut Memories<'_>, &mut Accesses),
+    pool: &[RegisterRow],
+    (memories, accesses): (&mut Memories<'_>, &mut BarrierAccesses),
 ) -> Result<Flow, LaneFault> {
     let next = warp.paths[path].place + 1;
     let places = access::addresses(&inst.address, &warp.lanes, pool).map(|address| address & 0xffff_ffff);
@@ -114,10 +114,10 @@ fn apply(
                 barrier.arrive(count, bytes);
                 accesses.add(places[lane], BarrierOp::Arrive { arrivals: count as u32, bytes: bytes as i32, drops });
                 memories.write(Space::Shared, places[lane], 8, barrier.word(), 0).map_err(at)?;
-                warp.lanes.put(inst.dst, lane, old as u32);
-                warp.lanes.put(inst.dst + 1, lane, (old >> 32) as u32);
+                warp.lanes.set_lane(inst.dst, lane, old as u32);
+                warp.lanes.set_lane(inst.dst + 1, lane, (old >> 32) as u32);
             }
-            note(memories, &places, mask, number, true);
+            notify_checker(memories, &places, mask, number, true);
         }
         Mbarrier::Copies { bytes } => {
             memories.copies.close(32 * number);
@@ -130,7 +130,7 @@ fn apply(
                 accesses.add(places[lane], BarrierOp::AfterCopies { arrivals: arrivals as u32, bytes: bytes as i32 });
                 memories.write(Space::Shared, places[lane], 8, barrier.word(), 0).map_err(at)?;
             }
-            note(memories, &places, mask, number, true);
+            notify_checker(memories, &places, mask, number, true);
         }
         Mbarrier::Arrive80 { copies } => {
             if copies {
@@ -149,11 +149,11 @@ fn apply(
                 }
                 memories.write(Space::Shared, places[lane], 8, u64::from(low) | u64::from(high) << 32, 0).map_err(at)?;
                 if !copies {
-                    warp.lanes.put(inst.dst, lane, old as u32);
-                    warp.lanes.put(inst.dst + 1, lane, (old >> 32) as u32);
+                    warp.lanes.set_lane(inst.dst, lane, old as u32);
+                    warp.lanes.set_lane(inst.dst + 1, lane, (old >> 32) as u32);
                 }
             }
-            note(memories, &places, mask, number, true);
+            notify_checker(memories, &places, mask, number, true);
         }
         Mbarrier::Check { waits } => {
             let (mut holds, mut missing) = (0, None);
@@ -163,15 +163,15 @@ fn apply(
                 if is_complete(memories, places[lane], parity).map_err(|fault| (lane, fault))? {
                     holds |= 1 << lane;
                 } else {
-                    let wait = Wait::Mbarrier(places[lane] as u32, parity);
+                    let wait = PathWait::Mbarrier(places[lane] as u32, parity);
                     same &= missing.is_none_or(|other| other == wait);
                     missing = Some(wait);
                 }
             }
-            note(memories, &places, holds, number, false);
+            notify_checker(memories, &places, holds, number, false);
             match missing {
                 // All lanes wait for the same phase.
-                Some(wait @ Wait::Mbarrier(address, parity)) if waits && same && holds == 0 && mask == warp.paths[path].mask => {
+                Some(wait @ PathWait::Mbarrier(address, parity)) if waits && same && holds == 0 && mask == warp.paths[path].mask => {
                     accesses.add(address.into(), BarrierOp::Wait(parity));
                     warp.paths[path].wait = wait;
                     return Ok(Flow::Changed);
@@ -197,10 +197,10 @@ fn apply(
 }
 
 /// Notifies the checker of shared memory of a warp's arrival at a barrier, or of a completed phase that the warp observes.
-fn note(memories: &mut Memories<'_>, places: &[u64; 32], mask: u32, warp: usize, arrives: bool) {
+fn notify_checker(memories: &mut Memories<'_>, places: &[u64; 32], mask: u32, warp: usize, arrives: bool) {
     if let Some(shadow) = &mut memories.shadow {
         for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
-            shadow.meet(places[lane] as u32, warp, arrives);
+            shadow.observe_barrier(places[lane] as u32, warp, arrives);
         }
     }
 }
@@ -221,7 +221,7 @@ pub(super) fn release(
                 warp.lanes.set_predicate(index, path.mask, u32::MAX);
             }
         }
-        note(memories, &[u64::from(address); 32], 1, number, false);
+        notify_checker(memories, &[u64::from(address); 32], 1, number, false);
         warp.resume(wait);
         any = true;
     }
@@ -229,9 +229,9 @@ pub(super) fn release(
 }
 
 /// Returns the next wait of a warp whose phase is complete.
-fn next_complete(warp: &Warp, memories: &mut Memories<'_>) -> Result<Option<(Wait, u32)>, (usize, ExecFault)> {
+fn next_complete(warp: &Warp, memories: &mut Memories<'_>) -> Result<Option<(PathWait, u32)>, (usize, ExecFault)> {
     for path in &warp.paths {
-        if let Wait::Mbarrier(address, parity) = path.wait
+        if let PathWait::Mbarrier(address, parity) = path.wait
             && is_complete(memories, u64::from(address), parity).map_err(|fault| (path.place, fault))?
         {
             return Ok(Some((path.wait, address)));

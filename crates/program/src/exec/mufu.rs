@@ -13,7 +13,7 @@ use super::mufu_tables::{EX2, RCP, RSQ, SQRT, Table};
 const SQUARE_BITS: u32 = 15;
 /// Magnitude in units of 2^-23 from which the input of EX2 is out of range.
 const EX2_LIMIT: i64 = 256 << 23;
-const SIGN: u32 = 1 << 31;
+const SIGN_BIT: u32 = 1 << 31;
 const INFINITY: u32 = 0x7f80_0000;
 /// Exponent bits of a double-precision infinity in its upper word.
 const WIDE_INFINITY: u32 = 0x7ff0_0000;
@@ -48,26 +48,26 @@ fn square(argument: u32, bits: u32) -> u32 {
 }
 
 /// Returns `value * 2^exponent` in single precision; subnormal results become zero.
-fn scaled(value: i64, exponent: i32) -> u32 {
+fn scale_to_single(value: i64, exponent: i32) -> u32 {
     let single = (value as f64 * power(exponent)) as f32;
     if single.is_subnormal() { 0 } else { single.to_bits() }
 }
 
 /// Returns the function of a single-precision number, or of the upper word of a double-precision number.
 pub(super) fn mufu(op: MufuOp, bits: u32) -> u32 {
-    let (sign, field, fraction) = (bits & SIGN, bits >> 23 & 0xff, bits & 0x7f_ffff);
+    let (sign, field, fraction) = (bits & SIGN_BIT, bits >> 23 & 0xff, bits & 0x7f_ffff);
     let exponent = field as i32 - 127;
     let (odd, half_exponent) = (exponent & 1, exponent >> 1);
     match op {
-        MufuOp::Rcp64 | MufuOp::Rsq64 => return wide(op, bits),
+        MufuOp::Rcp64 | MufuOp::Rsq64 => return mufu_wide(op, bits),
         _ if field == 0xff && fraction != 0 => return NOT_A_NUMBER,
         _ => {}
     }
     // Denormal inputs are treated as zero.
     let (zero, infinite) = (field == 0, field == 0xff);
     match op {
-        MufuOp::Tanh => sign | tanh(exponent, bits & !SIGN),
-        MufuOp::Lg2 if zero => SIGN | INFINITY,
+        MufuOp::Tanh => sign | tanh(exponent, bits & !SIGN_BIT),
+        MufuOp::Lg2 if zero => SIGN_BIT | INFINITY,
         MufuOp::Lg2 if sign != 0 => NOT_A_NUMBER,
         MufuOp::Lg2 if infinite => INFINITY,
         // The logarithm is exact only for the input 1.
@@ -76,27 +76,27 @@ pub(super) fn mufu(op: MufuOp, bits: u32) -> u32 {
             let whole = (i64::from(exponent) << LG2.scale) + LG2.sum(0, fraction);
             // A negative number becomes the complement of its magnitude; bits below 2^-36 are dropped.
             let magnitude = if whole < 0 { !whole } else { whole } & !3;
-            u32::from(whole < 0) << 31 | cut(magnitude, -(LG2.scale as i32))
+            u32::from(whole < 0) << 31 | truncate_scaled(magnitude, -(LG2.scale as i32))
         }
         MufuOp::Sin | MufuOp::Cos if infinite => NOT_A_NUMBER,
-        MufuOp::Sin => sine(quarters(bits), sign),
-        MufuOp::Cos => sine(quarters(bits) + (1 << 23), 0),
+        MufuOp::Sin => sine(quarter_turns(bits), sign),
+        MufuOp::Cos => sine(quarter_turns(bits) + (1 << 23), 0),
         MufuOp::Rcp if zero => sign | INFINITY,
         MufuOp::Rcp if infinite => sign,
-        MufuOp::Rcp => sign | scaled(RCP.result(0, fraction), -24 - exponent),
+        MufuOp::Rcp => sign | scale_to_single(RCP.result(0, fraction), -24 - exponent),
         MufuOp::Rsq if zero => sign | INFINITY,
         MufuOp::Sqrt if zero => sign,
         MufuOp::Rsq | MufuOp::Sqrt if sign != 0 => NOT_A_NUMBER,
         MufuOp::Rsq if infinite => 0,
         MufuOp::Sqrt if infinite => INFINITY,
         // The result for a power of four is exact.
-        MufuOp::Rsq if fraction == 0 && odd == 0 => scaled(1, -half_exponent),
-        MufuOp::Rsq => scaled(RSQ.result(64 * odd as u32, fraction), -24 - half_exponent),
-        MufuOp::Sqrt => scaled(SQRT.result(64 * odd as u32, fraction), half_exponent - 23),
+        MufuOp::Rsq if fraction == 0 && odd == 0 => scale_to_single(1, -half_exponent),
+        MufuOp::Rsq => scale_to_single(RSQ.result(64 * odd as u32, fraction), -24 - half_exponent),
+        MufuOp::Sqrt => scale_to_single(SQRT.result(64 * odd as u32, fraction), half_exponent - 23),
         _ => {
             // Converts to fixed point with 23 fraction bits by truncation; a negative number that is not an integer becomes the complement
             // of its magnitude.
-            let magnitude = f64::from(f32::from_bits(bits & !SIGN)) * power(23);
+            let magnitude = f64::from(f32::from_bits(bits & !SIGN_BIT)) * power(23);
             match (if zero { 0 } else { magnitude as i64 }, sign != 0) {
                 (EX2_LIMIT.., true) => 0,
                 (EX2_LIMIT.., false) => INFINITY,
@@ -106,7 +106,7 @@ pub(super) fn mufu(op: MufuOp, bits: u32) -> u32 {
                         _ if negative => !whole,
                         _ => whole,
                     };
-                    scaled(EX2.result(0, (fixed & 0x7f_ffff) as u32), (fixed >> 23) as i32 - 23)
+                    scale_to_single(EX2.result(0, (fixed & 0x7f_ffff) as u32), (fixed >> 23) as i32 - 23)
                 }
             }
         }
@@ -127,8 +127,8 @@ pub(super) fn mufu_half(op: MufuOp, bits: u32, bfloat: bool) -> u16 {
 }
 
 /// Returns the upper word of a double-precision result from the upper word of the input; table results are truncated to 20 fraction bits.
-fn wide(op: MufuOp, bits: u32) -> u32 {
-    let (sign, field, fraction) = (bits & SIGN, bits >> 20 & 0x7ff, bits & 0xf_ffff);
+fn mufu_wide(op: MufuOp, bits: u32) -> u32 {
+    let (sign, field, fraction) = (bits & SIGN_BIT, bits >> 20 & 0x7ff, bits & 0xf_ffff);
     let exponent = field as i32 - 1023;
     let (odd, half_exponent) = (exponent & 1, exponent >> 1);
     let mantissa = fraction << 3;
@@ -148,14 +148,14 @@ fn wide(op: MufuOp, bits: u32) -> u32 {
 }
 
 /// Returns `value * 2^exponent` truncated to single precision.
-fn cut(value: i64, exponent: i32) -> u32 {
+fn truncate_scaled(value: i64, exponent: i32) -> u32 {
     let beyond = (64 - value.leading_zeros()).saturating_sub(24);
-    scaled(value >> beyond << beyond, exponent)
+    scale_to_single(value >> beyond << beyond, exponent)
 }
 
 /// Returns the fractional turns of an angle's magnitude, in units of 2^-23 of a quarter turn.
-fn quarters(bits: u32) -> u32 {
-    let turns = f64::from(f32::from_bits(bits & !SIGN));
+fn quarter_turns(bits: u32) -> u32 {
+    let turns = f64::from(f32::from_bits(bits & !SIGN_BIT));
     ((turns - turns.floor()) * power(25)) as u32
 }
 
@@ -164,7 +164,7 @@ fn sine(angle: u32, sign: u32) -> u32 {
     let within = angle & 0x7f_ffff;
     // Every second quarter turn runs backwards.
     let within = if angle >> 23 & 1 != 0 { 0x7f_ffff - within } else { within };
-    (sign ^ (angle >> 24 & 1) << 31) | cut(SIN.sum(0, within), -(SIN.scale as i32))
+    (sign ^ (angle >> 24 & 1) << 31) | truncate_scaled(SIN.sum(0, within), -(SIN.scale as i32))
 }
 
 /// Returns the hyperbolic tangent of a non-negative number with exponent `exponent`.
@@ -172,7 +172,7 @@ fn tanh(exponent: i32, bits: u32) -> u32 {
     let Ok(place) = usize::try_from(exponent + 8) else { return bits };
     let Some(&kept) = TANH_BITS.get(place) else { return 1.0_f32.to_bits() };
     let first: u32 = TANH_BITS[..place].iter().map(|bits| 1 << (bits - TANH.low)).sum();
-    cut(TANH.sum(first, (bits & 0x7f_ffff) >> (23 - kept)), exponent.min(0) - TANH.scale as i32)
+    truncate_scaled(TANH.sum(first, (bits & 0x7f_ffff) >> (23 - kept)), exponent.min(0) - TANH.scale as i32)
 }
 
 #[cfg(test)]
@@ -221,7 +221,7 @@ mod tests {
 
     /// Returns the CRC-32 of the results for every 257th of `count` inputs that are `step` apart from `first` on, limited to inputs for
     /// which `keeps` is true.
-    fn sweep(op: MufuOp, first: u32, step: u32, count: u32, keeps: impl Fn(u32) -> bool) -> u32 {
+    fn results_crc(op: MufuOp, first: u32, step: u32, count: u32, keeps: impl Fn(u32) -> bool) -> u32 {
         let mut hash = crc32fast::Hasher::new();
         for i in (0..count).step_by(257) {
             let input = first.wrapping_add(i.wrapping_mul(step));
@@ -235,20 +235,20 @@ mod tests {
     #[test]
     fn results_are_those_of_an_h100() {
         // The expected values are CRC-32s of the results of an NVIDIA H100 80GB HBM3 for these inputs (driver 580.159.04, CUDA 13.0).
-        let whole = |op, first| sweep(op, first, 1, 1 << 23, |_| true);
+        let whole = |op, first| results_crc(op, first, 1, 1 << 23, |_| true);
         assert_eq!(whole(MufuOp::Rcp, 0x3f80_0000), 0x58d4_6daa);
         assert_eq!([whole(MufuOp::Rsq, 0x3f80_0000), whole(MufuOp::Rsq, 0x4000_0000)], [0xd452_09d1, 0x9862_7c23]);
         assert_eq!([whole(MufuOp::Sqrt, 0x3f80_0000), whole(MufuOp::Sqrt, 0x4000_0000)], [0xe6e8_d76d, 0xf620_abcd]);
         assert_eq!([whole(MufuOp::Ex2, 0x3f80_0000), whole(MufuOp::Ex2, 0x3f00_0000)], [0x4752_c519, 0x846b_7b1c]);
         // Inputs of every magnitude and both signs.
         let small = |bits: u32| f32::from_bits(bits).abs() < 120.0;
-        assert_eq!(sweep(MufuOp::Ex2, 0x3000_0000, 511, 1 << 23, small), 0xb26a_42a5);
-        let high = |op| sweep(op, 0x3ff0_0000, 1, 1 << 20, |_| true);
+        assert_eq!(results_crc(MufuOp::Ex2, 0x3000_0000, 511, 1 << 23, small), 0xb26a_42a5);
+        let high = |op| results_crc(op, 0x3ff0_0000, 1, 1 << 20, |_| true);
         assert_eq!([high(MufuOp::Rcp64), high(MufuOp::Rsq64)], [0xa0d3_22da, 0x552f_38ec]);
     }
 
     /// Returns the product with 1 / (2 pi), truncated, which `sin.approx.ftz` computes before MUFU.
-    fn turns(bits: u32) -> u32 {
+    fn fraction_of_turns(bits: u32) -> u32 {
         let flushed = |number: f32| if number.is_subnormal() { 0.0_f32.copysign(number) } else { number };
         let exact = f64::from(flushed(f32::from_bits(bits))) * f64::from(f32::from_bits(0x3e22_f983));
         let near = exact as f32;
@@ -259,17 +259,17 @@ mod tests {
     fn functions_of_angles_and_logarithms_are_those_of_an_h100() {
         // The expected values are CRC-32s of H100 results; sweeps over all bit patterns have steps of 8191, or 4099 in the upper words of
         // doubles.
-        let all = |op| sweep(op, 0, 8191, 1 << 19, |_| true);
+        let all = |op| results_crc(op, 0, 8191, 1 << 19, |_| true);
         assert_eq!([MufuOp::Lg2, MufuOp::Tanh, MufuOp::Ex2].map(all), [0x80be_84f6, 0xcc4c_fd5d, 0xfb74_2ea5]);
         assert_eq!([MufuOp::Rcp, MufuOp::Rsq, MufuOp::Sqrt].map(all), [0xb501_30c2, 0xb1e5_13d5, 0x5e02_a4c8]);
-        let wide = |op| sweep(op, 0, 4099, 1 << 20, |_| true);
+        let wide = |op| results_crc(op, 0, 4099, 1 << 20, |_| true);
         assert_eq!([MufuOp::Rsq64, MufuOp::Rcp64].map(wide), [0xe996_45a8, 0xf6c9_6806]);
-        assert_eq!(sweep(MufuOp::Lg2, 0x4000_0000, 4, 1 << 21, |_| true), 0xd3b3_5eae);
-        assert_eq!(sweep(MufuOp::Lg2, 0x3f00_0000, 1, 8_388_253, |_| true), 0xda6b_44d3);
-        assert_eq!(sweep(MufuOp::Tanh, 0x3f80_0000, 1, 1 << 23, |_| true), 0x5362_cdf2);
-        assert_eq!(sweep(MufuOp::Tanh, 0x4000_0000, 12, 1 << 21, |_| true), 0x37e8_a1dc);
+        assert_eq!(results_crc(MufuOp::Lg2, 0x4000_0000, 4, 1 << 21, |_| true), 0xd3b3_5eae);
+        assert_eq!(results_crc(MufuOp::Lg2, 0x3f00_0000, 1, 8_388_253, |_| true), 0xda6b_44d3);
+        assert_eq!(results_crc(MufuOp::Tanh, 0x3f80_0000, 1, 1 << 23, |_| true), 0x5362_cdf2);
+        assert_eq!(results_crc(MufuOp::Tanh, 0x4000_0000, 12, 1 << 21, |_| true), 0x37e8_a1dc);
         let angles = |op, first: u32, step: u32, count: u32| {
-            let results = (0..count).step_by(257).map(|i| mufu(op, turns(first.wrapping_add(i.wrapping_mul(step)))));
+            let results = (0..count).step_by(257).map(|i| mufu(op, fraction_of_turns(first.wrapping_add(i.wrapping_mul(step)))));
             crc32fast::hash(&results.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
         };
         assert_eq!([MufuOp::Sin, MufuOp::Cos].map(|op| angles(op, 0, 8191, 1 << 19)), [0xdd73_9030, 0x7c06_be8a]);
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn special_inputs_have_specified_results() {
-        let (minus, one) = (SIGN, 1.0_f32.to_bits());
+        let (minus, one) = (SIGN_BIT, 1.0_f32.to_bits());
         for (op, expected) in [
             (MufuOp::Rcp, [INFINITY, minus | INFINITY, 0, minus, NOT_A_NUMBER, one]),
             (MufuOp::Rsq, [INFINITY, minus | INFINITY, 0, NOT_A_NUMBER, NOT_A_NUMBER, one]),

@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use warpshard_base::Rng;
 
 use super::super::Program;
-use super::super::isa::{Group, Inst, Op, PredicateSource, Rows};
+use super::super::isa::{ExecutorGroup, Inst, Op, PredicateSource, Rows};
 use super::super::values::uses;
-use super::lanes::{Lanes, Row};
-use super::pool::Pool;
+use super::lanes::{Lanes, RegisterRow};
+use super::pool::ConstantPool;
 use super::{convert, cross, float, integer, tensor};
 
 /// Executes an instruction that only uses registers; returns false for any other.
-fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row]) -> bool {
+fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow]) -> bool {
     let mut buffers = [[0; 32]; 3];
     match inst.group {
-        Group::Integer => integer::execute(inst, lanes, pool, u32::MAX, &mut buffers),
-        Group::Float => float::execute(inst, lanes, pool, u32::MAX, &mut buffers),
+        ExecutorGroup::Integer => integer::execute(inst, lanes, pool, u32::MAX, &mut buffers),
+        ExecutorGroup::Float => float::execute(inst, lanes, pool, u32::MAX, &mut buffers),
         _ => {
             convert::execute(inst, lanes, pool, u32::MAX)
                 || cross::execute(inst, lanes, pool, u32::MAX)
@@ -36,7 +36,7 @@ fn random(rows: Rows, random: &mut Rng, base: Option<&Lanes>, keep: impl Fn(u16)
             let bits = random.next_u64() as u32;
             if bits & 0x100 != 0 { bits & 0x80ff_ffff | 0x3f00_0000 } else { bits }
         };
-        (0..32).for_each(|lane| lanes.put(row, lane, if row >= rows.first_uniform() { uniform } else { word(random) }));
+        (0..32).for_each(|lane| lanes.set_lane(row, lane, if row >= rows.first_uniform() { uniform } else { word(random) }));
     }
     for index in (0..16).filter(|index| index % 8 != 7 && !predicates(*index)) {
         lanes.set_predicate(index, u32::MAX, random.next_u64() as u32);
@@ -63,7 +63,7 @@ fn instructions_read_and_write_their_listed_registers() {
     let (mut seen, mut checked) = (std::collections::BTreeSet::new(), 0);
     for program in files.iter().filter_map(|file| Program::load(file, None, &[]).ok()) {
         for kernel in program.launches.iter().map(|launch| &launch.kernel) {
-            let mut pool = Pool::default();
+            let mut pool = ConstantPool::default();
             let (rows, pool) = (kernel.decoded.rows, pool.of(kernel));
             for (place, inst) in kernel.decoded.code.iter().enumerate() {
                 let text = kernel.lines.get(place).map_or("", |(_, text)| text.as_str());

@@ -35,12 +35,12 @@ impl Overwrites {
     }
 
     /// Records an access of a lane to global memory.
-    pub(super) fn note(&mut self, does: AccessKind, place: usize, address: u64, bytes: usize, memory: &mut Memory) {
+    pub(super) fn record_access(&mut self, does: AccessKind, place: usize, address: u64, bytes: usize, memory: &mut Memory) {
         if does == AccessKind::Atomic {
             self.places.insert(place as u32);
         }
         // The access itself reports an address outside of all allocations.
-        let Ok((index, offset)) = memory.place(address, bytes) else { return };
+        let Ok((index, offset)) = memory.locate(address, bytes) else { return };
         if self.bytes.len() <= index {
             self.bytes.resize_with(index + 1, Vec::new);
         }

@@ -1,10 +1,10 @@
 //! Tests of instructions on halves, bytes and other parts of registers over edge values, and of atomics of every type, each against a
 //! computation on the host.
 
-use super::tests::{FLOATS, WORDS, canonical, check, lanes};
+use super::tests::{EDGE_FLOATS, EDGE_INTEGERS, canonical_bits, check, lanes};
 
 /// Pairs of bfloat edge values: zeros, one, infinities, NaN, denormals, and neighbours of one.
-const BFLOATS: [u32; 12] = [
+const BFLOAT_PAIRS: [u32; 12] = [
     0,
     0x8000_0000,
     0x3f80_3f80,
@@ -20,7 +20,7 @@ const BFLOATS: [u32; 12] = [
 ];
 
 /// Pairs of half-precision edge values.
-const HALVES: [u32; 12] = [
+const HALF_PAIRS: [u32; 12] = [
     0,
     0x8000_0000,
     0x3c00_3c00,
@@ -73,7 +73,7 @@ fn nearest(value: f64, of: fn(u32) -> f64, infinity: u32) -> u32 {
     sign | if up { high } else { low }
 }
 
-fn each(a: u32, b: u32, c: u32, of: fn(u32) -> f64, infinity: u32, f: impl Fn(f64, f64, f64) -> f64) -> u32 {
+fn map_halves(a: u32, b: u32, c: u32, of: fn(u32) -> f64, infinity: u32, f: impl Fn(f64, f64, f64) -> f64) -> u32 {
     let one = |shift: u32| nearest(f(of(a >> shift & 0xffff), of(b >> shift & 0xffff), of(c >> shift & 0xffff)), of, infinity);
     one(0) | one(16) << 16
 }
@@ -81,11 +81,11 @@ fn each(a: u32, b: u32, c: u32, of: fn(u32) -> f64, infinity: u32, f: impl Fn(f6
 #[test]
 fn arithmetic_of_16_bits_is_rounded_once() {
     for (kind, values, of, infinity) in
-        [("", HALVES, half as fn(u32) -> f64, 0x7c00), (".BF16_V2", BFLOATS, bfloat as fn(u32) -> f64, 0x7f80)]
+        [("", HALF_PAIRS, half as fn(u32) -> f64, 0x7c00), (".BF16_V2", BFLOAT_PAIRS, bfloat as fn(u32) -> f64, 0x7f80)]
     {
         let run = |name: &str, f: fn(f64, f64, f64) -> f64, third: &str| {
             let (name, modifiers) = name.split_once('.').map_or((name, String::new()), |(name, rest)| (name, format!(".{rest}")));
-            check(&[&format!("{name}{kind}{modifiers} R10, R4, R5{third}")], &values, |a, b, c| each(a, b, c, of, infinity, f));
+            check(&[&format!("{name}{kind}{modifiers} R10, R4, R5{third}")], &values, |a, b, c| map_halves(a, b, c, of, infinity, f));
         };
         run("HADD2", |a, b, _| a + b, "");
         run("HMUL2", |a, b, _| a * b, "");
@@ -97,14 +97,14 @@ fn arithmetic_of_16_bits_is_rounded_once() {
             sum | sum << 16
         });
         check(&[&format!("HMNMX2{kind} R10, R4, R5, !PT")], &values, |a, b, _| {
-            each(a, b, 0, of, infinity, |a, b, _| match a == b {
+            map_halves(a, b, 0, of, infinity, |a, b, _| match a == b {
                 true if a.is_sign_negative() => b,
                 true => a,
                 false => a.max(b),
             })
         });
         check(&[&format!("HMNMX2{kind}.NAN R10, R4, R5, PT")], &values, |a, b, _| {
-            each(a, b, 0, of, infinity, |a, b, _| match a == b {
+            map_halves(a, b, 0, of, infinity, |a, b, _| match a == b {
                 true if a.is_sign_negative() => a,
                 true => b,
                 false if a.is_nan() || b.is_nan() => f64::NAN,
@@ -130,57 +130,57 @@ fn arithmetic_of_16_bits_is_rounded_once() {
 #[test]
 fn conversions_to_and_from_16_bits() {
     let f = |bits: u32| f64::from(f32::from_bits(bits));
-    check(&["F2FP.BF16.PACK_AB R10, R4, R5"], &FLOATS, |a, b, _| nearest(f(a), bfloat, 0x7f80) << 16 | nearest(f(b), bfloat, 0x7f80));
-    check(&["F2FP.F16.F32.PACK_AB R10, R4, R5"], &FLOATS, |a, b, _| nearest(f(a), half, 0x7c00) << 16 | nearest(f(b), half, 0x7c00));
-    check(&["F2FP.RELU.BF16.F32.PACK_AB R10, RZ, R5"], &FLOATS, |_, b, _| if f(b) < 0.0 { 0 } else { nearest(f(b), bfloat, 0x7f80) });
+    check(&["F2FP.BF16.PACK_AB R10, R4, R5"], &EDGE_FLOATS, |a, b, _| nearest(f(a), bfloat, 0x7f80) << 16 | nearest(f(b), bfloat, 0x7f80));
+    check(&["F2FP.F16.F32.PACK_AB R10, R4, R5"], &EDGE_FLOATS, |a, b, _| nearest(f(a), half, 0x7c00) << 16 | nearest(f(b), half, 0x7c00));
+    check(&["F2FP.RELU.BF16.F32.PACK_AB R10, RZ, R5"], &EDGE_FLOATS, |_, b, _| if f(b) < 0.0 { 0 } else { nearest(f(b), bfloat, 0x7f80) });
     // Rounding towards zero keeps the upper half of a single-precision number.
-    check(&["F2FP.BF16.PACK_AB.RZ R10, RZ, R5"], &FLOATS, |_, b, _| if f(b).is_nan() { 0x7fff } else { b >> 16 });
-    check(&["F2F.BF16.F32 R10, R4"], &FLOATS, |a, _, _| nearest(f(a), bfloat, 0x7f80));
-    check(&["I2F.BF16 R10, R4"], &WORDS, |a, _, _| nearest(f64::from(a as i32), bfloat, 0x7f80));
-    check(&["I2F.F16.U16 R10, R4"], &WORDS, |a, _, _| nearest(f64::from(a as u16), half, 0x7c00));
-    check(&["F2I.F16.NTZ R10, R4"], &HALVES, |a, _, _| half(a & 0xffff).round_ties_even() as i32 as u32);
-    check(&["F2I.BF16.NTZ R10, R4"], &BFLOATS, |a, _, _| bfloat(a & 0xffff).round_ties_even() as i32 as u32);
-    check(&["FRND.F16.CEIL R10, R4"], &HALVES, |a, _, _| nearest(half(a & 0xffff).ceil(), half, 0x7c00));
+    check(&["F2FP.BF16.PACK_AB.RZ R10, RZ, R5"], &EDGE_FLOATS, |_, b, _| if f(b).is_nan() { 0x7fff } else { b >> 16 });
+    check(&["F2F.BF16.F32 R10, R4"], &EDGE_FLOATS, |a, _, _| nearest(f(a), bfloat, 0x7f80));
+    check(&["I2F.BF16 R10, R4"], &EDGE_INTEGERS, |a, _, _| nearest(f64::from(a as i32), bfloat, 0x7f80));
+    check(&["I2F.F16.U16 R10, R4"], &EDGE_INTEGERS, |a, _, _| nearest(f64::from(a as u16), half, 0x7c00));
+    check(&["F2I.F16.NTZ R10, R4"], &HALF_PAIRS, |a, _, _| half(a & 0xffff).round_ties_even() as i32 as u32);
+    check(&["F2I.BF16.NTZ R10, R4"], &BFLOAT_PAIRS, |a, _, _| bfloat(a & 0xffff).round_ties_even() as i32 as u32);
+    check(&["FRND.F16.CEIL R10, R4"], &HALF_PAIRS, |a, _, _| nearest(half(a & 0xffff).ceil(), half, 0x7c00));
     // The unit truncates bits that a half cannot represent.
     let below = |value: f64| nearest(value, half, 0x7c00) - u32::from(half(nearest(value, half, 0x7c00)) > value);
-    check(&["MUFU.SQRT.F16 R10, R4.H1"], &HALVES, |a, _, _| below(half(a >> 16).sqrt()));
+    check(&["MUFU.SQRT.F16 R10, R4.H1"], &HALF_PAIRS, |a, _, _| below(half(a >> 16).sqrt()));
 }
 
 #[test]
 fn integers_in_parts_of_words() {
     let bytes = u32::to_le_bytes;
-    check(&["I2I.U8.S32.SAT R10, R4"], &WORDS, |a, _, _| (a as i32).clamp(0, 255) as u32);
-    check(&["I2I.S8.S32.SAT R10, R4"], &WORDS, |a, _, _| (a as i32).clamp(-128, 127) as u32);
-    check(&["I2IP.S8.S32.SAT R10, R4, R5, R6"], &WORDS, |a, b, c| {
+    check(&["I2I.U8.S32.SAT R10, R4"], &EDGE_INTEGERS, |a, _, _| (a as i32).clamp(0, 255) as u32);
+    check(&["I2I.S8.S32.SAT R10, R4"], &EDGE_INTEGERS, |a, _, _| (a as i32).clamp(-128, 127) as u32);
+    check(&["I2IP.S8.S32.SAT R10, R4, R5, R6"], &EDGE_INTEGERS, |a, b, c| {
         let low = |value: u32| (value as i32).clamp(-128, 127) as u32 & 255;
         low(b) | low(a) << 8 | c << 16
     });
-    check(&["I2IP.U16.S32.SAT R10, R4, R5, RZ"], &WORDS, |a, b, _| {
+    check(&["I2IP.U16.S32.SAT R10, R4, R5, RZ"], &EDGE_INTEGERS, |a, b, _| {
         let low = |value: u32| (value as i32).clamp(0, 65535) as u32;
         low(b) | low(a) << 16
     });
-    check(&["IDP.2A.LO.S16.S8 R10, R4, R5, R6"], &WORDS, |a, b, c| {
+    check(&["IDP.2A.LO.S16.S8 R10, R4, R5, R6"], &EDGE_INTEGERS, |a, b, c| {
         let product = |i: usize| i32::from((a >> (16 * i)) as i16) * i32::from(bytes(b)[i] as i8);
         c.wrapping_add((product(0) + product(1)) as u32)
     });
-    check(&["IDP.2A.HI.U16.U8 R10, R4, R5, R6"], &WORDS, |a, b, c| {
+    check(&["IDP.2A.HI.U16.U8 R10, R4, R5, R6"], &EDGE_INTEGERS, |a, b, c| {
         let product = |i: usize| (a >> (16 * i) & 0xffff) * u32::from(bytes(b)[2 + i]);
         c.wrapping_add(product(0)).wrapping_add(product(1))
     });
     let differences = |a: u32, b: u32| -> [u8; 4] { std::array::from_fn(|i| bytes(a)[i].abs_diff(bytes(b)[i])) };
-    check(&["VABSDIFF4.U8 R10, R4, R5, RZ"], &WORDS, |a, b, _| u32::from_le_bytes(differences(a, b)));
-    check(&["VABSDIFF4.U8.ACC R10, R4, R5, R6"], &WORDS, |a, b, c| {
+    check(&["VABSDIFF4.U8 R10, R4, R5, RZ"], &EDGE_INTEGERS, |a, b, _| u32::from_le_bytes(differences(a, b)));
+    check(&["VABSDIFF4.U8.ACC R10, R4, R5, R6"], &EDGE_INTEGERS, |a, b, c| {
         differences(a, b).iter().fold(c, |sum, &difference| sum.wrapping_add(u32::from(difference)))
     });
-    check(&["VIADD.16x2 R10, R4, R5"], &WORDS, |a, b, _| {
+    check(&["VIADD.16x2 R10, R4, R5"], &EDGE_INTEGERS, |a, b, _| {
         u32::from((a as u16).wrapping_add(b as u16)) | u32::from(((a >> 16) as u16).wrapping_add((b >> 16) as u16)) << 16
     });
-    check(&["VIMNMX.S16x2 R10, R4, R5, PT"], &WORDS, |a, b, _| {
+    check(&["VIMNMX.S16x2 R10, R4, R5, PT"], &EDGE_INTEGERS, |a, b, _| {
         let low = |shift: u32| u32::from(((a >> shift) as i16).min((b >> shift) as i16) as u16);
         low(0) | low(16) << 16
     });
-    check(&["VIMNMX3.U32 R10, R4, R5, R6, !PT"], &WORDS, |a, b, c| a.max(b).max(c));
-    check(&["FMNMX.NAN R10, R4, R5, PT"], &FLOATS, |a, b, _| match (f32::from_bits(a), f32::from_bits(b)) {
+    check(&["VIMNMX3.U32 R10, R4, R5, R6, !PT"], &EDGE_INTEGERS, |a, b, c| a.max(b).max(c));
+    check(&["FMNMX.NAN R10, R4, R5, PT"], &EDGE_FLOATS, |a, b, _| match (f32::from_bits(a), f32::from_bits(b)) {
         (x, y) if x.is_nan() || y.is_nan() => 0x7fff_ffff,
         (x, y) if x == y => a | b,
         (x, y) => x.min(y).to_bits(),
@@ -191,7 +191,7 @@ fn integers_in_parts_of_words() {
 fn scaled_products_are_rounded_once() {
     let f = |bits: u32| f64::from(f32::from_bits(bits));
     for (name, scale) in [("D2", 0.5), ("D8", 0.125), ("M2", 2.0), ("M4", 4.0)] {
-        check(&[&format!("FMUL.{name} R10, R4, R5")], &FLOATS, |a, b, _| {
+        check(&[&format!("FMUL.{name} R10, R4, R5")], &EDGE_FLOATS, |a, b, _| {
             let product = (f(a) * f(b) * scale) as f32;
             if product.is_nan() { 0x7fff_ffff } else { product.to_bits() }
         });
@@ -222,7 +222,7 @@ fn minima_of_doubles_prefer_numbers() {
 }
 
 /// Executes an atomic operation of one lane at address `place` with its two inputs; returns the old and the new value.
-fn atomic(name: &str, place: u64, a: u64, b: u64, wide: bool, compares: bool) -> (u64, u64) {
+fn execute_atomic(name: &str, place: u64, a: u64, b: u64, wide: bool, compares: bool) -> (u64, u64) {
     let code =
         if compares { format!("ATOMG.E.{name} PT, R12, [R2+0x10], R4, R6") } else { format!("ATOMG.E.{name} PT, R12, [R2+0x10], R4") };
     let old = lanes(&[&code, "MOV R10, R12", "MOV R11, R13"], &[[a, b, place]], true)[0];
@@ -253,7 +253,7 @@ fn atomics_of_every_type_give_the_old_value_and_leave_the_new_one() {
         ("ADD.F32.FTZ.RN.STRONG.GPU", 1, f(0.0), 0),
         ("ADD.F16x2.RN.STRONG.GPU", 0x3c00_4000, 0x3c00_3c00, 0x4000_4200),
     ] {
-        assert_eq!(atomic(name, place, a, 0, false, false), (place, new), "{name} of {a:#x} on {place:#x}");
+        assert_eq!(execute_atomic(name, place, a, 0, false, false), (place, new), "{name} of {a:#x} on {place:#x}");
     }
     let (d, low) = (f64::to_bits, (-5_i64) as u64);
     for (name, place, a, new) in [
@@ -268,12 +268,12 @@ fn atomics_of_every_type_give_the_old_value_and_leave_the_new_one() {
         ("EXCH.64.STRONG.GPU", 1, low, low),
         ("ADD.F64.RN.STRONG.GPU", d(1.5), d(0.25), d(1.75)),
     ] {
-        assert_eq!(atomic(name, place, a, 0, true, false), (place, new), "{name} of {a:#x} on {place:#x}");
+        assert_eq!(execute_atomic(name, place, a, 0, true, false), (place, new), "{name} of {a:#x} on {place:#x}");
     }
-    assert_eq!(atomic("CAS.STRONG.GPU", 5, 5, 9, false, true), (5, 9));
-    assert_eq!(atomic("CAS.STRONG.GPU", 6, 5, 9, false, true), (6, 6));
-    assert_eq!(atomic("CAS.64.STRONG.GPU", low, low, 9, true, true), (low, 9));
-    assert_eq!(atomic("CAS.64.STRONG.GPU", low, 5, 9, true, true), (low, low));
+    assert_eq!(execute_atomic("CAS.STRONG.GPU", 5, 5, 9, false, true), (5, 9));
+    assert_eq!(execute_atomic("CAS.STRONG.GPU", 6, 5, 9, false, true), (6, 6));
+    assert_eq!(execute_atomic("CAS.64.STRONG.GPU", low, low, 9, true, true), (low, 9));
+    assert_eq!(execute_atomic("CAS.64.STRONG.GPU", low, 5, 9, true, true), (low, low));
 }
 
 #[test]
@@ -308,27 +308,29 @@ fn tensor_sums_round_once_and_propagate_nan() {
 fn every_part_of_a_register_is_read_where_an_opcode_can_name_it() {
     let byte = |word: u32, i: u32| word >> (8 * i) & 0xff;
     for i in 0..4 {
-        check(&[&format!("I2F.U8 R10, R4.B{i}")], &WORDS, move |a, _, _| (byte(a, i) as f32).to_bits());
-        check(&[&format!("I2F.S8 R10, R4.B{i}")], &WORDS, move |a, _, _| f32::from(byte(a, i) as i8).to_bits());
-        check(&[&format!("I2F.U8 R10, -R4.B{i}")], &WORDS, move |a, _, _| (0.0 - byte(a, i) as f32).to_bits());
-        check(&[&format!("I2F.F16.U8 R10, R4.B{i}")], &WORDS, move |a, _, _| nearest(f64::from(byte(a, i)), half, 0x7c00));
+        check(&[&format!("I2F.U8 R10, R4.B{i}")], &EDGE_INTEGERS, move |a, _, _| (byte(a, i) as f32).to_bits());
+        check(&[&format!("I2F.S8 R10, R4.B{i}")], &EDGE_INTEGERS, move |a, _, _| f32::from(byte(a, i) as i8).to_bits());
+        check(&[&format!("I2F.U8 R10, -R4.B{i}")], &EDGE_INTEGERS, move |a, _, _| (0.0 - byte(a, i) as f32).to_bits());
+        check(&[&format!("I2F.F16.U8 R10, R4.B{i}")], &EDGE_INTEGERS, move |a, _, _| nearest(f64::from(byte(a, i)), half, 0x7c00));
     }
     for (i, part) in [(0, ".H0"), (1, ".H1"), (0, "")] {
         let half_word = move |word: u32| (word >> (16 * i)) as u16;
-        check(&[&format!("I2F.U16 R10, R4{part}")], &WORDS, move |a, _, _| f32::from(half_word(a)).to_bits());
-        check(&[&format!("I2F.S16 R10, R4{part}")], &WORDS, move |a, _, _| f32::from(half_word(a) as i16).to_bits());
-        check(&[&format!("I2F.S16 R10, |R4{part}|")], &WORDS, move |a, _, _| f32::from(half_word(a) as i16).abs().to_bits());
-        check(&[&format!("I2FP.F32.U16 R10, R4{part}")], &WORDS, move |a, _, _| f32::from(half_word(a)).to_bits());
-        check(&[&format!("F2F.F32.F16 R10, R4{part}")], &HALVES, move |a, _, _| canonical(half(u32::from(half_word(a))) as f32));
-        check(&[&format!("F2I.F16 R10, R4{part}")], &HALVES, move |a, _, _| half(u32::from(half_word(a))).round_ties_even() as i32 as u32);
-        check(&[&format!("HADD2.F32 R10, -RZ, R4{}", if i == 1 { ".H1_H1" } else { ".H0_H0" })], &HALVES, move |a, _, _| {
-            canonical(half(u32::from(half_word(a))) as f32)
+        check(&[&format!("I2F.U16 R10, R4{part}")], &EDGE_INTEGERS, move |a, _, _| f32::from(half_word(a)).to_bits());
+        check(&[&format!("I2F.S16 R10, R4{part}")], &EDGE_INTEGERS, move |a, _, _| f32::from(half_word(a) as i16).to_bits());
+        check(&[&format!("I2F.S16 R10, |R4{part}|")], &EDGE_INTEGERS, move |a, _, _| f32::from(half_word(a) as i16).abs().to_bits());
+        check(&[&format!("I2FP.F32.U16 R10, R4{part}")], &EDGE_INTEGERS, move |a, _, _| f32::from(half_word(a)).to_bits());
+        check(&[&format!("F2F.F32.F16 R10, R4{part}")], &HALF_PAIRS, move |a, _, _| canonical_bits(half(u32::from(half_word(a))) as f32));
+        check(&[&format!("F2I.F16 R10, R4{part}")], &HALF_PAIRS, move |a, _, _| {
+            half(u32::from(half_word(a))).round_ties_even() as i32 as u32
+        });
+        check(&[&format!("HADD2.F32 R10, -RZ, R4{}", if i == 1 { ".H1_H1" } else { ".H0_H0" })], &HALF_PAIRS, move |a, _, _| {
+            canonical_bits(half(u32::from(half_word(a))) as f32)
         });
     }
     // Reads predicates from each byte.
     for i in 0..4 {
         let code = [&format!("R2P PR, R4.B{i}, 0x7f"), "P2R R10, PR, RZ, 0x7f"];
-        check(&code, &WORDS, move |a, _, _| byte(a, i) & 0x7f);
+        check(&code, &EDGE_INTEGERS, move |a, _, _| byte(a, i) & 0x7f);
     }
     let wanted = |word: u32, half: &str| match half {
         ".H0_H0" => word & 0xffff | word << 16,
@@ -337,11 +339,11 @@ fn every_part_of_a_register_is_read_where_an_opcode_can_name_it() {
     };
     for first in ["", ".H0_H0", ".H1_H1"] {
         for second in ["", ".H0_H0", ".H1_H1"] {
-            let sum = move |a: u32, b: u32| each(wanted(a, first), wanted(b, second), 0, half, 0x7c00, |a, b, _| a + b);
-            check(&[&format!("HADD2 R10, R4{first}, R5{second}")], &HALVES, move |a, b, _| sum(a, b));
-            let product = move |a: u32, b: u32| each(wanted(a, first), wanted(b, second), 0, half, 0x7c00, |a, b, _| a * b);
-            check(&[&format!("HMUL2 R10, R4{first}, R5{second}")], &HALVES, move |a, b, _| product(a, b));
-            check(&[&format!("HSET2.BF.GT.AND R10, R4{first}, R5{second}, PT")], &HALVES, move |a, b, _| {
+            let sum = move |a: u32, b: u32| map_halves(wanted(a, first), wanted(b, second), 0, half, 0x7c00, |a, b, _| a + b);
+            check(&[&format!("HADD2 R10, R4{first}, R5{second}")], &HALF_PAIRS, move |a, b, _| sum(a, b));
+            let product = move |a: u32, b: u32| map_halves(wanted(a, first), wanted(b, second), 0, half, 0x7c00, |a, b, _| a * b);
+            check(&[&format!("HMUL2 R10, R4{first}, R5{second}")], &HALF_PAIRS, move |a, b, _| product(a, b));
+            check(&[&format!("HSET2.BF.GT.AND R10, R4{first}, R5{second}, PT")], &HALF_PAIRS, move |a, b, _| {
                 let greater = |shift: u32| half(wanted(a, first) >> shift & 0xffff) > half(wanted(b, second) >> shift & 0xffff);
                 [0, 16].into_iter().fold(0, |word, shift| word | if greater(shift) { 0x3c00 << shift } else { 0 })
             });
@@ -362,25 +364,27 @@ fn minima_of_sums_of_three_and_of_halves() {
     for (low, end) in [(true, "PT"), (false, "!PT")] {
         let pick = move |a: i32, b: i32| if low { a.min(b) } else { a.max(b) };
         let wide = move |a: u32, b: u32| if low { a.min(b) } else { a.max(b) };
-        check(&[&format!("VIADDMNMX.RELU R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| {
+        check(&[&format!("VIADDMNMX.RELU R10, R4, R5, R6, {end}")], &EDGE_INTEGERS, move |a, b, c| {
             pick(s(a).wrapping_add(s(b)), s(c)).max(0) as u32
         });
-        check(&[&format!("VIADDMNMX R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| pick(s(a).wrapping_add(s(b)), s(c)) as u32);
-        check(&[&format!("VIADDMNMX.U32 R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| wide(a.wrapping_add(b), c));
-        check(&[&format!("VIMNMX3.RELU R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| pick(pick(s(a), s(b)), s(c)).max(0) as u32);
-        check(&[&format!("VIMNMX.RELU R10, R4, R5, {end}")], &WORDS, move |a, b, _| pick(s(a), s(b)).max(0) as u32);
-        check(&[&format!("VIADDMNMX.S16x2.RELU R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| {
+        check(&[&format!("VIADDMNMX R10, R4, R5, R6, {end}")], &EDGE_INTEGERS, move |a, b, c| pick(s(a).wrapping_add(s(b)), s(c)) as u32);
+        check(&[&format!("VIADDMNMX.U32 R10, R4, R5, R6, {end}")], &EDGE_INTEGERS, move |a, b, c| wide(a.wrapping_add(b), c));
+        check(&[&format!("VIMNMX3.RELU R10, R4, R5, R6, {end}")], &EDGE_INTEGERS, move |a, b, c| {
+            pick(pick(s(a), s(b)), s(c)).max(0) as u32
+        });
+        check(&[&format!("VIMNMX.RELU R10, R4, R5, {end}")], &EDGE_INTEGERS, move |a, b, _| pick(s(a), s(b)).max(0) as u32);
+        check(&[&format!("VIADDMNMX.S16x2.RELU R10, R4, R5, R6, {end}")], &EDGE_INTEGERS, move |a, b, c| {
             halves(a, b, c, &|a, b, c| pick(i32::from((a + b) as i16), c).max(0), true)
         });
-        check(&[&format!("VIADDMNMX.U16x2 R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| {
+        check(&[&format!("VIADDMNMX.U16x2 R10, R4, R5, R6, {end}")], &EDGE_INTEGERS, move |a, b, c| {
             halves(a, b, c, &|a, b, c| pick((a + b) & 0xffff, c), false)
         });
-        check(&[&format!("VIMNMX3.S16x2 R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| {
+        check(&[&format!("VIMNMX3.S16x2 R10, R4, R5, R6, {end}")], &EDGE_INTEGERS, move |a, b, c| {
             halves(a, b, c, &|a, b, c| pick(pick(a, b), c), true)
         });
         // The predicates are true for a half if the first number is the result, also for equal numbers.
         let line = format!("VIMNMX.S16x2 R10, P0, P1, R4, R5, {end}");
-        check(&[&line, "P2R R10, PR, RZ, 0x3"], &WORDS, move |a, b, _| {
+        check(&[&line, "P2R R10, PR, RZ, 0x3"], &EDGE_INTEGERS, move |a, b, _| {
             let first = |i: u32| {
                 let (a, b) = ((a >> (16 * i)) as i16, (b >> (16 * i)) as i16);
                 u32::from(if low { a <= b } else { a >= b })

@@ -2,20 +2,20 @@
 //!
 //! Each element is kept in single precision together with its exponent. The product of two elements is exact in single precision, and
 //! scaling by a power of two keeps it exact; it is then truncated to an integer like in the matrix unit. Infinities, NaNs, very small and
-//! very large numbers, and half-precision accumulators take the slow path, [`Sums`](super::tensor::Sums). Both paths give the same bits.
+//! very large numbers, and half-precision accumulators take the slow path, [`SumRow`](super::tensor::Sums). Both paths give the same bits.
 
 use warpshard_base::{add_truncated, largest_sums};
 
-use super::super::isa::{Element, Rule};
+use super::super::isa::{Element, SummationRule};
 use super::tensor::COLUMNS;
 
 /// Exponents of a sum for which all intermediate results are normal numbers.
-const RANGE: std::ops::RangeInclusive<i16> = -90..=90;
+const EXACT_EXPONENTS: std::ops::RangeInclusive<i16> = -90..=90;
 /// Exponent of a zero: below all others, even after another exponent is added.
-const NONE: i16 = -4000;
+const ZERO_EXPONENT: i16 = -4000;
 
 /// Elements of a matrix.
-pub(super) struct Plain<const ROWS: usize, const COLUMNS: usize> {
+pub(super) struct FiniteMatrix<const ROWS: usize, const COLUMNS: usize> {
     values: [[f32; COLUMNS]; ROWS],
     exponents: [[i16; COLUMNS]; ROWS],
     /// True if all elements are finite.
@@ -27,11 +27,11 @@ pub(super) fn supports(element: Element) -> bool {
     matches!(element, Element::Half | Element::Bfloat | Element::Tf32 | Element::E4m3 | Element::E5m2)
 }
 
-impl<const ROWS: usize, const COLUMNS: usize> Plain<ROWS, COLUMNS> {
+impl<const ROWS: usize, const COLUMNS: usize> FiniteMatrix<ROWS, COLUMNS> {
     /// Converts a matrix; each word holds one element in its low bits.
     #[inline(always)]
     pub(super) fn of(words: &[[u32; COLUMNS]; ROWS], element: Element) -> Self {
-        let mut plain = Self { values: [[0.0; COLUMNS]; ROWS], exponents: [[NONE; COLUMNS]; ROWS], ordinary: true };
+        let mut plain = Self { values: [[0.0; COLUMNS]; ROWS], exponents: [[ZERO_EXPONENT; COLUMNS]; ROWS], ordinary: true };
         // The bits are shifted into the position of a single-precision number; the multiplication corrects the exponent's bias, also for subnormal numbers.
         let scaled = |magnitude: u32, up: u32, sign: u32| (f32::from_bits(magnitude) * f32::from_bits((127 + up) << 23)).to_bits() | sign;
         match element {
@@ -57,7 +57,7 @@ impl<const ROWS: usize, const COLUMNS: usize> Plain<ROWS, COLUMNS> {
                 strange |= none;
                 let exponent = ((bits >> 23 & 0xff) as i32 - 127).max(least);
                 self.values[row][column] = f32::from_bits(bits);
-                self.exponents[row][column] = if bits << 1 == 0 { NONE } else { exponent as i16 };
+                self.exponents[row][column] = if bits << 1 == 0 { ZERO_EXPONENT } else { exponent as i16 };
             }
         }
         self.ordinary = !strange;
@@ -73,8 +73,8 @@ impl<const ROWS: usize, const COLUMNS: usize> Plain<ROWS, COLUMNS> {
 #[inline(always)]
 pub(super) fn add<const N: usize, const K: usize>(
     sums: &mut [[u32; COLUMNS]; N],
-    rule: Rule,
-    (a, b): (&Plain<N, K>, &Plain<K, COLUMNS>),
+    rule: SummationRule,
+    (a, b): (&FiniteMatrix<N, K>, &FiniteMatrix<K, COLUMNS>),
     chunk: (usize, usize),
 ) -> [bool; N] {
     let mut done = [a.ordinary && b.ordinary; N];
@@ -83,7 +83,7 @@ pub(super) fn add<const N: usize, const K: usize>(
     }
     let mut most = [[0; COLUMNS]; N];
     for (most, bits) in most.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
-        *most = if bits << 1 == 0 { NONE } else { (bits >> 23 & 0xff) as i16 - 127 };
+        *most = if bits << 1 == 0 { ZERO_EXPONENT } else { (bits >> 23 & 0xff) as i16 - 127 };
     }
     largest_sums(&mut most, &a.exponents, &b.exponents, chunk);
     let fraction = i16::from(rule.fraction);
@@ -91,11 +91,11 @@ pub(super) fn add<const N: usize, const K: usize>(
     let mut scale = [[0.0; COLUMNS]; N];
     for (scale, most) in scale.as_flattened_mut().iter_mut().zip(most.as_flattened_mut()) {
         // If all products and the sum are zero, any scale is right.
-        *most = if *most < NONE / 2 { 0 } else { *most };
+        *most = if *most < ZERO_EXPONENT / 2 { 0 } else { *most };
         *scale = f32::from_bits((i32::from(fraction - *most + 127) as u32) << 23);
     }
     for (done, most) in done.iter_mut().zip(&most) {
-        *done = most.iter().fold(true, |all, exponent| all & RANGE.contains(exponent));
+        *done = most.iter().fold(true, |all, exponent| all & EXACT_EXPONENTS.contains(exponent));
     }
     // A scaled product is below 2^(fraction + 2), so that half a chunk fits into 32 bits.
     let mut totals = [[[0; COLUMNS]; N]; 2];
@@ -124,7 +124,7 @@ pub(super) fn add<const N: usize, const K: usize>(
 mod tests {
     use warpshard_base::Rng;
 
-    use super::super::tensor::{Split, Sums};
+    use super::super::tensor::{SplitMatrix, SumRow};
     use super::*;
 
     #[test]
@@ -134,7 +134,11 @@ mod tests {
         for round in 0..4000 {
             let element = [Element::Half, Element::Bfloat, Element::Tf32, Element::E4m3, Element::E5m2][round % 5];
             let bytes = matches!(element, Element::E4m3 | Element::E5m2);
-            let rule = if bytes { Rule::of_groups(true) } else { [Rule::of(80), Rule::of(90), Rule::VOLTA][round / 5 % 3] };
+            let rule = if bytes {
+                SummationRule::of_groups(true)
+            } else {
+                [SummationRule::of(80), SummationRule::of(90), SummationRule::VOLTA][round / 5 % 3]
+            };
             // Some rounds use arbitrary bit patterns; the others use numbers of similar size, and some zeros.
             let mut word = |wide: bool| {
                 let bits = random.next_u64() as u32;
@@ -150,11 +154,11 @@ mod tests {
             let (wide, zeros) = (round % 7 == 0, round % 8 == 3);
             let words: [[u32; 16]; 1] = [std::array::from_fn(|_| if zeros { 0 } else { word(wide) })];
             let others: [[u32; COLUMNS]; 16] = std::array::from_fn(|_| std::array::from_fn(|_| word(wide)));
-            let (a, b) = (Plain::of(&words, element), Plain::of(&others, element));
-            let (mut first, mut second) = (Split::<1, 16>::new(), Split::<16, COLUMNS>::new());
+            let (a, b) = (FiniteMatrix::of(&words, element), FiniteMatrix::of(&others, element));
+            let (mut first, mut second) = (SplitMatrix::<1, 16>::new(), SplitMatrix::<16, COLUMNS>::new());
             for k in 0..16 {
-                first.put(0, k, (element, words[0][k], 0));
-                (0..COLUMNS).for_each(|column| second.put(k, column, (element, others[k][column], 0)));
+                first.set_element(0, k, (element, words[0][k], 0));
+                (0..COLUMNS).for_each(|column| second.set_element(k, column, (element, others[k][column], 0)));
             }
             let start = std::array::from_fn(|_| {
                 if zeros {
@@ -165,7 +169,7 @@ mod tests {
                     random.next_u64() as u32 & 0x80ff_ffff | 0x3f00_0000
                 }
             });
-            let (mut bits, mut sums) = ([start], Sums { bits: start, half: false });
+            let (mut bits, mut sums) = ([start], SumRow { bits: start, half: false });
             let k = (usize::from(rule.bytes) / 2).min(16);
             if add(&mut bits, rule, (&a, &b), (0, k))[0] {
                 sums.add(rule, (&first, 0), &second, 0..k);

@@ -1,21 +1,21 @@
 //! Constants of a launch as rows of 32 equal lanes, in the form that instructions read.
 
 use super::Kernel;
-use super::lanes::Row;
+use super::lanes::RegisterRow;
 
 /// Registers of the widest source; an instruction may read this many rows from the last constant on.
 const WIDEST_READ: usize = 16;
 
 /// The constant rows of the executing kernel: two rows for each constant, its low and its high word, followed by rows of zeros.
 #[derive(Debug, Default)]
-pub(super) struct Pool {
+pub(super) struct ConstantPool {
     values: Vec<u64>,
-    rows: Vec<Row>,
+    rows: Vec<RegisterRow>,
 }
 
-impl Pool {
+impl ConstantPool {
     /// Returns the rows for a launch; constants that are unchanged since the previous launch are not written again.
-    pub(super) fn of(&mut self, kernel: &Kernel) -> &[Row] {
+    pub(super) fn of(&mut self, kernel: &Kernel) -> &[RegisterRow] {
         let constants = &kernel.decoded.constants;
         if self.values.len() != constants.len() {
             self.values.clear();

@@ -3,18 +3,18 @@
 //! The second matrix, and the first one unless it is in registers, are in shared memory at the locations that descriptors give (PTX ISA,
 //! "Matrix Descriptor Format" and "Shared Memory Matrix Layout"): in core matrices of 8 rows of 16 bytes, or in rows of 32, 64 or 128 bytes
 //! whose 16-byte pieces are permuted by higher address bits (swizzled). A warp computes its rows when it executes the instruction; sums
-//! follow the [`Rule`] of Hopper's matrix unit, bit for bit.
+//! follow the [`SummationRule`] of Hopper's matrix unit, bit for bit.
 
-use warpshard_base::{Task, wide};
+use warpshard_base::{VectorTask, wide};
 
-use super::super::isa::{Element, GroupProduct, Inst, Rule, Space};
+use super::super::isa::{Element, GroupProduct, Inst, Space, SummationRule};
 use super::cta::ExecFault;
-use super::lanes::{Lanes, Row};
-use super::plain::{self, Plain};
-use super::tensor::{COLUMNS, Split, Sums, pack_sums, unpack_sums};
+use super::lanes::{Lanes, RegisterRow};
+use super::plain::{self, FiniteMatrix};
+use super::tensor::{COLUMNS, SplitMatrix, SumRow, pack_sums, unpack_sums};
 
 /// Rows per warp.
-const ROWS: usize = 16;
+const WARP_ROWS: usize = 16;
 /// Maximum k in elements, or in bytes for single-bit elements.
 const MAX_K: usize = 32;
 
@@ -25,7 +25,7 @@ pub(super) fn swizzle(address: u64, width: u64) -> u64 {
 
 /// A matrix in shared memory.
 #[derive(Clone, Copy, Debug)]
-struct Matrix {
+struct SharedMatrix {
     start: u64,
     /// Bytes between core matrices in the two dimensions.
     leading: u64,
@@ -38,7 +38,7 @@ struct Matrix {
     size: u64,
 }
 
-impl Matrix {
+impl SharedMatrix {
     fn of(descriptor: u64, transposed: bool, size: u64) -> Result<Self, ExecFault> {
         let field = |at: u32| (descriptor >> at & 0x3fff) << 4;
         if descriptor >> 49 & 7 != 0 {
@@ -81,14 +81,14 @@ impl Matrix {
             let group = (16 / size).min(8);
             for k in 0..k {
                 for row in (0..rows).step_by(group) {
-                    words(piece(first + row, k, group * size)?, size, |i, word| put(row + i, k, word));
+                    for_each_word(piece(first + row, k, group * size)?, size, |i, word| put(row + i, k, word));
                 }
             }
         } else {
             for row in 0..rows {
                 for start in (0..k).step_by(16 / size) {
                     let count = (16 / size).min(k - start);
-                    words(piece(first + row, start, count * size)?, size, |i, word| put(row, start + i, word));
+                    for_each_word(piece(first + row, start, count * size)?, size, |i, word| put(row, start + i, word));
                 }
             }
         }
@@ -98,7 +98,7 @@ impl Matrix {
 
 /// Calls `put(index, bits)` for each element of `size` bytes (1, 2 or 4) of a piece of memory.
 #[inline(always)]
-fn words(piece: &[u8], size: usize, mut put: impl FnMut(usize, u32)) {
+fn for_each_word(piece: &[u8], size: usize, mut put: impl FnMut(usize, u32)) {
     match size {
         1 => piece.iter().enumerate().for_each(|(i, byte)| put(i, u32::from(*byte))),
         2 => piece.as_chunks().0.iter().enumerate().for_each(|(i, bytes)| put(i, u32::from(u16::from_le_bytes(*bytes)))),
@@ -110,7 +110,7 @@ fn words(piece: &[u8], size: usize, mut put: impl FnMut(usize, u32)) {
 pub(super) fn execute(
     (inst, product): (&Inst, GroupProduct),
     lanes: &mut Lanes,
-    pool: &[Row],
+    pool: &[RegisterRow],
     mask: u32,
     (shared, number): (&[u8], usize),
 ) -> Result<(), ExecFault> {
@@ -126,17 +126,17 @@ pub(super) fn execute(
         _ => element.bits() as u64 / 8,
     };
     let [ta, tb] = product.transposed;
-    let first = if product.registers { None } else { Some(Matrix::of(descriptor(0), ta, size(product.a))?) };
-    let second = Matrix::of(descriptor(2), tb, size(product.b))?;
+    let first = if product.registers { None } else { Some(SharedMatrix::of(descriptor(0), ta, size(product.a))?) };
+    let second = SharedMatrix::of(descriptor(2), tb, size(product.b))?;
     // Single-bit elements are read in bytes.
     let k = match product.a {
         Element::Integer(1, _) => usize::from(product.k) / 8,
         _ => usize::from(product.k),
     };
-    let mut a = [[0; MAX_K]; ROWS];
+    let mut a = [[0; MAX_K]; WARP_ROWS];
     match first {
         Some(matrix) => {
-            matrix.each(shared, (number % 4 * ROWS, ROWS), k, |row, k, word| a[row][k] = word)?;
+            matrix.each(shared, (number % 4 * WARP_ROWS, WARP_ROWS), k, |row, k, word| a[row][k] = word)?;
         }
         None => {
             let per = 4 / size(product.a) as usize;
@@ -154,12 +154,12 @@ pub(super) fn execute(
     }
     let adds = lanes.predicate(inst.conditions[0]) & mask != 0;
     let integers = matches!(product.a, Element::Integer(..));
-    let floats = Floats::of(product, &a, k);
+    let floats = FloatRows::of(product, &a, k);
     let registers = if product.half { 2 } else { 4 };
     for block in 0..usize::from(product.n) / COLUMNS {
         let mut b = [[0; COLUMNS]; MAX_K];
         second.each(shared, (COLUMNS * block, COLUMNS), k, |column, k, word| b[k][column] = word)?;
-        let mut sums = [[0; COLUMNS]; ROWS];
+        let mut sums = [[0; COLUMNS]; WARP_ROWS];
         let register = |i: usize| (registers * block + i % registers) as u16;
         if adds {
             unpack_sums(std::array::from_fn(|i| lanes.row(pool, inst.src[2].row + register(i))), product.half, &mut sums);
@@ -167,7 +167,7 @@ pub(super) fn execute(
         if integers {
             for (sums, a) in sums.iter_mut().zip(&a) {
                 for (column, sum) in sums.iter_mut().enumerate() {
-                    *sum = whole(product, &a[..k], *sum, |k| b[k][column]);
+                    *sum = integer_sum(product, &a[..k], *sum, |k| b[k][column]);
                 }
             }
         } else {
@@ -181,23 +181,23 @@ pub(super) fn execute(
 }
 
 /// A warp's rows of the first matrix, converted once for all columns of a floating-point product.
-struct Floats<'a> {
+struct FloatRows<'a> {
     product: GroupProduct,
-    rule: Rule,
+    rule: SummationRule,
     /// Raw elements, `k` per row.
-    words: &'a [[u32; MAX_K]; ROWS],
+    words: &'a [[u32; MAX_K]; WARP_ROWS],
     k: usize,
     /// True if the products are negated.
     turned: bool,
-    plain: Option<Plain<ROWS, MAX_K>>,
+    plain: Option<FiniteMatrix<WARP_ROWS, MAX_K>>,
 }
 
-impl<'a> Floats<'a> {
-    fn of(product: GroupProduct, words: &'a [[u32; MAX_K]; ROWS], k: usize) -> Self {
-        let rule = Rule::of_groups(matches!(product.a, Element::E4m3 | Element::E5m2));
+impl<'a> FloatRows<'a> {
+    fn of(product: GroupProduct, words: &'a [[u32; MAX_K]; WARP_ROWS], k: usize) -> Self {
+        let rule = SummationRule::of_groups(matches!(product.a, Element::E4m3 | Element::E5m2));
         let turned = product.negated[0] != product.negated[1];
         let plain = (!product.half && plain::supports(product.a) && plain::supports(product.b)).then(|| {
-            let mut plain = Plain::of(words, product.a);
+            let mut plain = FiniteMatrix::of(words, product.a);
             if turned {
                 plain.negate();
             }
@@ -207,19 +207,19 @@ impl<'a> Floats<'a> {
     }
 
     /// Adds the products with eight columns of the second matrix to the sums.
-    fn add(&self, sums: &mut [[u32; COLUMNS]; ROWS], b: &[[u32; COLUMNS]; MAX_K]) {
+    fn add(&self, sums: &mut [[u32; COLUMNS]; WARP_ROWS], b: &[[u32; COLUMNS]; MAX_K]) {
         // Rows that the fast path has computed.
         let done = match &self.plain {
-            Some(a) => wide(Block { a, rule: self.rule, k: self.k, b, element: self.product.b, sums }),
-            None => [false; ROWS],
+            Some(a) => wide(ColumnBlock { a, rule: self.rule, k: self.k, b, element: self.product.b, sums }),
+            None => [false; WARP_ROWS],
         };
-        if done == [true; ROWS] {
+        if done == [true; WARP_ROWS] {
             return;
         }
-        let split = apart(self.words, self.k, self.product.a, self.turned);
-        let other = apart(b, self.k, self.product.b, false);
+        let split = split_exponents(self.words, self.k, self.product.a, self.turned);
+        let other = split_exponents(b, self.k, self.product.b, false);
         for (row, bits) in sums.iter_mut().enumerate().filter(|(row, _)| !done[*row]) {
-            let mut sums = Sums { bits: *bits, half: self.product.half };
+            let mut sums = SumRow { bits: *bits, half: self.product.half };
             sums.add(self.rule, (&split, row), &other, 0..self.k);
             *bits = sums.bits;
         }
@@ -227,33 +227,33 @@ impl<'a> Floats<'a> {
 }
 
 /// The fast path of a product with eight columns of the second matrix.
-struct Block<'a> {
-    a: &'a Plain<ROWS, MAX_K>,
-    rule: Rule,
+struct ColumnBlock<'a> {
+    a: &'a FiniteMatrix<WARP_ROWS, MAX_K>,
+    rule: SummationRule,
     k: usize,
     b: &'a [[u32; COLUMNS]; MAX_K],
     element: Element,
-    sums: &'a mut [[u32; COLUMNS]; ROWS],
+    sums: &'a mut [[u32; COLUMNS]; WARP_ROWS],
 }
 
-impl Task for Block<'_> {
+impl VectorTask for ColumnBlock<'_> {
     /// For each row, `true` if it was computed.
-    type Output = [bool; ROWS];
+    type Output = [bool; WARP_ROWS];
 
     #[inline(always)]
-    fn run(self) -> [bool; ROWS] {
-        plain::add(self.sums, self.rule, (self.a, &Plain::of(self.b, self.element)), (0, self.k))
+    fn run(self) -> [bool; WARP_ROWS] {
+        plain::add(self.sums, self.rule, (self.a, &FiniteMatrix::of(self.b, self.element)), (0, self.k))
     }
 }
 
 /// Returns the elements with separate exponents, of the first matrix by rows, of the second by columns; `turned` negates them.
-fn apart<const N: usize, const M: usize>(words: &[[u32; M]; N], k: usize, element: Element, turned: bool) -> Split<N, M> {
-    let mut split = Split::new();
+fn split_exponents<const N: usize, const M: usize>(words: &[[u32; M]; N], k: usize, element: Element, turned: bool) -> SplitMatrix<N, M> {
+    let mut split = SplitMatrix::new();
     for (row, words) in words.iter().enumerate() {
         for (column, word) in words.iter().enumerate() {
             // The k dimension may have fewer elements.
             if if N == MAX_K { row < k } else { column < k } {
-                split.put(row, column, (element, *word, 0));
+                split.set_element(row, column, (element, *word, 0));
             }
         }
     }
@@ -265,7 +265,7 @@ fn apart<const N: usize, const M: usize>(words: &[[u32; M]; N], k: usize, elemen
 }
 
 /// Returns a sum of integer products, or of the population counts of common bits for single-bit elements.
-fn whole(product: GroupProduct, a: &[u32], addend: u32, b: impl Fn(usize) -> u32) -> u32 {
+fn integer_sum(product: GroupProduct, a: &[u32], addend: u32, b: impl Fn(usize) -> u32) -> u32 {
     let value = |element: Element, byte: u32| match element {
         Element::Integer(8, true) => i64::from(byte as u8 as i8),
         _ => i64::from(byte),

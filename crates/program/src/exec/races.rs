@@ -9,11 +9,11 @@ use super::super::memory::Memory;
 use super::cta::ExecFault;
 
 /// Maximum bytes of a lane's access.
-const BYTES: usize = 16;
+const MAX_LANE_BYTES: usize = 16;
 
 /// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum RaceAccess {
     Read,
     Write,
     /// An atomic access, or an access with a scope beyond the CTA.
@@ -32,10 +32,10 @@ struct ByteAccess {
 
 /// A write that is a race if it changes the bytes.
 #[derive(Debug)]
-struct Pending {
+struct PendingWrite {
     lane: usize,
     address: u64,
-    before: [u8; BYTES],
+    before: [u8; MAX_LANE_BYTES],
     bytes: usize,
     fault: ExecFault,
 }
@@ -50,7 +50,7 @@ pub(super) struct Races {
     fences: Vec<u32>,
     /// For each byte of each allocation the last plain write, and the first plain read of the launch.
     bytes: Vec<Vec<[ByteAccess; 2]>>,
-    pending: Vec<Pending>,
+    pending: Vec<PendingWrite>,
 }
 
 impl Races {
@@ -73,15 +73,15 @@ impl Races {
     }
 
     /// Records an access of a lane to device memory by the instruction `place`.
-    pub(super) fn note(
+    pub(super) fn record_access(
         &mut self,
-        access: Access,
+        access: RaceAccess,
         (lane, place): (usize, usize),
         (address, bytes): (u64, usize),
         memory: &mut Memory,
     ) -> Result<(), ExecFault> {
         // The access itself reports an address outside of all allocations.
-        let Ok((index, offset)) = memory.place(address, bytes) else { return Ok(()) };
+        let Ok((index, offset)) = memory.locate(address, bytes) else { return Ok(()) };
         if self.bytes.len() <= index {
             self.bytes.resize_with(index + 1, Vec::new);
         }
@@ -95,33 +95,33 @@ impl Races {
         let now = ByteAccess { cta, place: place as u32, fences: fences.last().copied().unwrap_or(0) };
         let mut rival = None;
         for (byte, [written, read]) in known[offset..offset + bytes].iter_mut().enumerate() {
-            let with = if access == Access::Write {
+            let with = if access == RaceAccess::Write {
                 [&*written, &*read].into_iter().find(|seen| races(seen))
             } else {
                 Some(&*written).filter(|seen| races(seen))
             };
             rival = rival.or(with.map(|seen| (offset + byte, *seen)));
             match access {
-                Access::Read if read.cta < first => *read = now,
-                Access::Write => *written = now,
-                Access::Read | Access::Ordered => {}
+                RaceAccess::Read if read.cta < first => *read = now,
+                RaceAccess::Write => *written = now,
+                RaceAccess::Read | RaceAccess::Ordered => {}
             }
         }
         let Some((byte, seen)) = rival else { return Ok(()) };
         let fault = ExecFault::RaceOfCtas { buffer: allocation.name.clone(), byte, cta: seen.cta - first, place: seen.place as usize };
-        if access == Access::Read || bytes > BYTES {
+        if access == RaceAccess::Read || bytes > MAX_LANE_BYTES {
             return Err(fault);
         }
-        let mut before = [0; BYTES];
+        let mut before = [0; MAX_LANE_BYTES];
         before[..bytes].copy_from_slice(&allocation.bytes[offset..offset + bytes]);
-        self.pending.push(Pending { lane, address, before, bytes, fault });
+        self.pending.push(PendingWrite { lane, address, before, bytes, fault });
         Ok(())
     }
 
     /// Checks recorded writes after the access has executed; returns an error for a racing write that has changed the bytes.
     pub(super) fn settle(&mut self, memory: &mut Memory) -> Result<(), (usize, ExecFault)> {
-        for Pending { lane, address, before, bytes, fault } in self.pending.drain(..) {
-            let Ok((index, offset)) = memory.place(address, bytes) else { continue };
+        for PendingWrite { lane, address, before, bytes, fault } in self.pending.drain(..) {
+            let Ok((index, offset)) = memory.locate(address, bytes) else { continue };
             if memory.allocations()[index].bytes[offset..offset + bytes] != before[..bytes] {
                 return Err((lane, fault));
             }

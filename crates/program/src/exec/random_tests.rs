@@ -11,24 +11,24 @@ const PROGRAMS: u64 = 300;
 
 /// The state of a lane in the host's evaluation.
 #[derive(Clone)]
-struct Lane {
+struct LaneModel {
     registers: [u32; 32],
     predicates: [bool; 8],
 }
 
 /// The effect of one instruction on a lane.
-type Effect = Box<dyn Fn(&mut Lane)>;
+type LaneEffect = Box<dyn Fn(&mut LaneModel)>;
 
 /// The text of an operand, and its value.
-type Operand<T> = (String, Box<dyn Fn(&Lane) -> T>);
+type TextOperand<T> = (String, Box<dyn Fn(&LaneModel) -> T>);
 
-struct Writer {
+struct ProgramWriter {
     random: Rng,
     text: Vec<String>,
-    effects: Vec<Effect>,
+    effects: Vec<LaneEffect>,
 }
 
-impl Writer {
+impl ProgramWriter {
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.random.below(from.len() as u64) as usize]
     }
@@ -39,7 +39,7 @@ impl Writer {
     }
 
     /// Returns a random register or number.
-    fn source(&mut self) -> Operand<u32> {
+    fn source(&mut self) -> TextOperand<u32> {
         if self.random.below(4) == 0 {
             let value = self.word();
             (format!("{value:#x}"), Box::new(move |_| value))
@@ -48,18 +48,18 @@ impl Writer {
         }
     }
 
-    fn register(&mut self) -> Operand<u32> {
+    fn register(&mut self) -> TextOperand<u32> {
         let number = self.pick(&REGISTERS);
-        (format!("R{number}"), Box::new(move |lane: &Lane| lane.registers[number]))
+        (format!("R{number}"), Box::new(move |lane: &LaneModel| lane.registers[number]))
     }
 
-    fn predicate(&mut self) -> Operand<bool> {
+    fn predicate(&mut self) -> TextOperand<bool> {
         let (number, inverted) = (self.random.below(4) as usize, self.random.below(2) == 1);
-        (format!("{}P{number}", if inverted { "!" } else { "" }), Box::new(move |lane: &Lane| lane.predicates[number] != inverted))
+        (format!("{}P{number}", if inverted { "!" } else { "" }), Box::new(move |lane: &LaneModel| lane.predicates[number] != inverted))
     }
 
     /// Adds an instruction with or without a guard.
-    fn push(&mut self, text: String, effect: impl Fn(&mut Lane) + 'static) {
+    fn push(&mut self, text: String, effect: impl Fn(&mut LaneModel) + 'static) {
         if self.random.below(4) == 0 {
             let (name, holds) = self.predicate();
             self.text.push(format!("@{name} {text}"));
@@ -75,7 +75,7 @@ impl Writer {
     }
 
     /// Adds an instruction with one destination register.
-    fn compute(&mut self, opcode: &str, sources: &[&str], value: impl Fn(&Lane) -> u32 + 'static) {
+    fn compute(&mut self, opcode: &str, sources: &[&str], value: impl Fn(&LaneModel) -> u32 + 'static) {
         let to = self.pick(&REGISTERS);
         self.push(format!("{opcode} R{to}, {}", sources.join(", ")), move |lane| lane.registers[to] = value(lane));
     }
@@ -176,7 +176,7 @@ impl Writer {
 #[test]
 fn random_programs_match_the_host_evaluation() {
     for seed in 0..PROGRAMS {
-        let mut writer = Writer { random: Rng::keyed(seed, &[77]), text: Vec::new(), effects: Vec::new() };
+        let mut writer = ProgramWriter { random: Rng::keyed(seed, &[77]), text: Vec::new(), effects: Vec::new() };
         for (number, from) in REGISTERS.into_iter().enumerate().skip(3) {
             let (first, second) = (REGISTERS[number % 3], REGISTERS[(number + 1) % 3]);
             let multiplier = writer.word() | 1;
@@ -195,7 +195,7 @@ fn random_programs_match_the_host_evaluation() {
         let inputs: Vec<[u64; 3]> = (0..32).map(|_| std::array::from_fn(|_| u64::from(writer.word()))).collect();
         let code: Vec<&str> = writer.text.iter().map(String::as_str).collect();
         for (number, (got, input)) in lanes(&code, &inputs, false).into_iter().zip(&inputs).enumerate() {
-            let mut lane = Lane { registers: [0; 32], predicates: [false; 8] };
+            let mut lane = LaneModel { registers: [0; 32], predicates: [false; 8] };
             for (register, value) in [4, 5, 6].into_iter().zip(input) {
                 lane.registers[register] = *value as u32;
             }

@@ -5,7 +5,7 @@
 use super::super::isa::{Inst, Space};
 use super::access::{LaneFault, Memories};
 use super::cta::ExecFault;
-use super::lanes::{Lanes, Row};
+use super::lanes::{Lanes, RegisterRow};
 
 /// Address of the first runtime function; each function has 16 bytes.
 pub(in super::super) const RUNTIME_BASE: u64 = 0x7e00_0000_0000;
@@ -13,17 +13,17 @@ pub(in super::super) const RUNTIME_BASE: u64 = 0x7e00_0000_0000;
 pub(in super::super) const RUNTIME_FUNCTIONS: [&str; 4] = ["vprintf", "__assertfail", "malloc", "free"];
 
 /// First register of the arguments.
-const ARGUMENTS: u16 = 4;
+const FIRST_ARGUMENT_REGISTER: u16 = 4;
 /// Maximum bytes of a string that a kernel passes.
-const MAX_STRING: usize = 4096;
+const MAX_STRING_BYTES: usize = 4096;
 /// Maximum bytes of a program's output, equal to the size of the hardware's buffer.
-const MAX_PRINTED: usize = 1 << 20;
+const MAX_PRINTED_BYTES: usize = 1 << 20;
 /// Maximum field width and precision of a printed number.
 const MAX_FIELD_WIDTH: i64 = 512;
 
 /// Text that kernels have printed.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
-pub(in super::super) struct Printed {
+pub(in super::super) struct PrintedText {
     pub(in super::super) text: String,
     /// printf calls whose text did not fit.
     pub(in super::super) left_out: u64,
@@ -33,7 +33,7 @@ pub(in super::super) struct Printed {
 pub(super) fn call(
     inst: &Inst,
     lanes: &mut Lanes,
-    pool: &[Row],
+    pool: &[RegisterRow],
     mask: u32,
     memories: &mut Memories<'_>,
     thread: usize,
@@ -42,14 +42,14 @@ pub(super) fn call(
         let pair = |row: u16| u64::from(lanes.row(pool, row)[lane]) | u64::from(lanes.row(pool, row + 1)[lane]) << 32;
         let function = pair(inst.src[0].row).wrapping_sub(RUNTIME_BASE);
         let name = usize::try_from(function / 16).ok().filter(|_| function % 16 == 0).and_then(|number| RUNTIME_FUNCTIONS.get(number));
-        let (first, second) = (pair(ARGUMENTS), pair(ARGUMENTS + 2));
-        let line = lanes.row(pool, ARGUMENTS + 4)[lane];
+        let (first, second) = (pair(FIRST_ARGUMENT_REGISTER), pair(FIRST_ARGUMENT_REGISTER + 2));
+        let line = lanes.row(pool, FIRST_ARGUMENT_REGISTER + 4)[lane];
         let at = |fault| (lane, fault);
         let result = match name {
-            Some(&"vprintf") => u64::from(print(first, second, memories, thread + lane).map_err(at)?),
+            Some(&"vprintf") => u64::from(print_formatted(first, second, memories, thread + lane).map_err(at)?),
             Some(&"__assertfail") => {
-                let text = string(first, memories, thread + lane).map_err(at)?;
-                let file = string(second, memories, thread + lane).map_err(at)?;
+                let text = read_string(first, memories, thread + lane).map_err(at)?;
+                let file = read_string(second, memories, thread + lane).map_err(at)?;
                 return Err(at(ExecFault::Assertion(format!("{file}:{line}: {text}"))));
             }
             Some(&"malloc") => memories.heap.allocate(memories.global, first),
@@ -59,18 +59,18 @@ pub(super) fn call(
             }
             None => return Err(at(ExecFault::MissingFunction)),
         };
-        lanes.put(ARGUMENTS, lane, result as u32);
+        lanes.set_lane(FIRST_ARGUMENT_REGISTER, lane, result as u32);
         if name == Some(&"malloc") {
-            lanes.put(ARGUMENTS + 1, lane, (result >> 32) as u32);
+            lanes.set_lane(FIRST_ARGUMENT_REGISTER + 1, lane, (result >> 32) as u32);
         }
     }
     Ok(())
 }
 
 /// Reads a zero-terminated string.
-fn string(start: u64, memories: &mut Memories<'_>, thread: usize) -> Result<String, ExecFault> {
+fn read_string(start: u64, memories: &mut Memories<'_>, thread: usize) -> Result<String, ExecFault> {
     let mut bytes = Vec::new();
-    while bytes.len() < MAX_STRING {
+    while bytes.len() < MAX_STRING_BYTES {
         match memories.read(Space::Generic, start + bytes.len() as u64, 1, thread)? {
             0 => break,
             byte => bytes.push(byte as u8),
@@ -80,8 +80,8 @@ fn string(start: u64, memories: &mut Memories<'_>, thread: usize) -> Result<Stri
 }
 
 /// Prints with a format string; its arguments follow each other at `next`, each aligned to its size. Returns the number of arguments.
-fn print(format: u64, mut next: u64, memories: &mut Memories<'_>, thread: usize) -> Result<u32, ExecFault> {
-    let format = string(format, memories, thread)?;
+fn print_formatted(format: u64, mut next: u64, memories: &mut Memories<'_>, thread: usize) -> Result<u32, ExecFault> {
+    let format = read_string(format, memories, thread)?;
     let mut out = String::new();
     let mut count = 0;
     let mut rest = format.as_str();
@@ -125,7 +125,7 @@ fn print(format: u64, mut next: u64, memories: &mut Memories<'_>, thread: usize)
             'u' | 'o' | 'x' | 'X' => sprintf::vsprintf(&format!("{spec}{kind}"), &[&value]).ok(),
             'c' => sprintf::vsprintf(&format!("{spec}c"), &[&char::from(value as u8)]).ok(),
             'p' => sprintf::vsprintf(&format!("{spec}s"), &[&format!("{value:#x}").as_str()]).ok(),
-            's' => sprintf::vsprintf(&format!("{spec}s"), &[&string(value, memories, thread)?.as_str()]).ok(),
+            's' => sprintf::vsprintf(&format!("{spec}s"), &[&read_string(value, memories, thread)?.as_str()]).ok(),
             'e' | 'E' | 'f' | 'F' | 'g' | 'G' | 'a' | 'A' => sprintf::vsprintf(&format!("{spec}{kind}"), &[&f64::from_bits(value)]).ok(),
             _ => None,
         };
@@ -134,7 +134,7 @@ fn print(format: u64, mut next: u64, memories: &mut Memories<'_>, thread: usize)
     }
     out.push_str(rest);
     let printed = &mut memories.printed;
-    if printed.text.len() + out.len() <= MAX_PRINTED {
+    if printed.text.len() + out.len() <= MAX_PRINTED_BYTES {
         printed.text.push_str(&out);
     } else {
         printed.left_out += 1;

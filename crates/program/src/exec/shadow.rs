@@ -12,11 +12,11 @@ use super::overwrites::{AccessKind, Overwrites};
 use super::races::{self, Races};
 
 /// Maximum warps of a CTA.
-const WARPS: usize = 32;
+const MAX_WARPS: usize = 32;
 
 /// The last write of a byte.
 #[derive(Clone, Copy, Debug, Default)]
-struct Write {
+struct LastWrite {
     /// Clock of the writing warp; 0 if the byte was not written.
     clock: u32,
     place: u32,
@@ -25,7 +25,7 @@ struct Write {
 
 /// The last read of a byte by a warp.
 #[derive(Clone, Copy, Debug, Default)]
-struct Read {
+struct LastRead {
     clock: u32,
     place: u32,
 }
@@ -35,15 +35,15 @@ struct Read {
 pub(in super::super) struct Shadow {
     warps: usize,
     /// Vector clock of each warp.
-    clocks: Vec<[u32; WARPS]>,
+    clocks: Vec<[u32; MAX_WARPS]>,
     /// Joined clocks of the warps that arrived at each barrier without waiting.
-    arrived: Vec<[u32; WARPS]>,
+    arrived: Vec<[u32; MAX_WARPS]>,
     /// Joined clocks of the warps that arrived at each barrier in shared memory, by its address.
-    met: std::collections::BTreeMap<u32, [u32; WARPS]>,
+    met: std::collections::BTreeMap<u32, [u32; MAX_WARPS]>,
     /// Last plain and last atomic write of each byte.
-    writes: Vec<[Write; 2]>,
+    writes: Vec<[LastWrite; 2]>,
     /// Last read of each byte by each warp.
-    reads: Vec<Read>,
+    reads: Vec<LastRead>,
     /// For each byte of all threads' local memory, `true` if it was written.
     local: Vec<bool>,
     /// Number of reads of unwritten shared and of unwritten local memory, with the instruction index of the first one.
@@ -56,7 +56,7 @@ pub(in super::super) struct Shadow {
 
 /// An access of a warp.
 #[derive(Clone, Copy)]
-pub(super) struct Access<'a> {
+pub(super) struct WarpAccess<'a> {
     pub(super) inst: &'a Inst,
     pub(super) warp: usize,
     pub(super) place: usize,
@@ -67,7 +67,7 @@ pub(super) struct Access<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ShadowAccessKind {
     Read,
     Write,
     Atomic,
@@ -89,12 +89,12 @@ impl Shadow {
         self.races.begin(cta);
         self.warps = warps;
         self.clocks = (0..warps).map(|warp| std::array::from_fn(|other| u32::from(other == warp))).collect();
-        self.arrived = vec![[0; WARPS]; 16];
+        self.arrived = vec![[0; MAX_WARPS]; 16];
         self.met.clear();
         self.writes.clear();
         self.writes.resize(shared, Default::default());
         self.reads.clear();
-        self.reads.resize(shared * warps, Read::default());
+        self.reads.resize(shared * warps, LastRead::default());
         self.local.clear();
         self.local.resize(local, false);
         if let Some(overwrites) = &mut self.overwrites {
@@ -104,17 +104,17 @@ impl Shadow {
 
     /// Records a warp's arrival at a barrier without waiting.
     pub(super) fn arrive(&mut self, barrier: usize, warp: usize) {
-        join(&mut self.arrived[barrier], &self.clocks[warp]);
+        join_clocks(&mut self.arrived[barrier], &self.clocks[warp]);
         self.clocks[warp][warp] += 1;
     }
 
     /// Records a warp's arrival at a barrier in shared memory, or its observation of a completed phase.
-    pub(super) fn meet(&mut self, barrier: u32, warp: usize, arrives: bool) {
+    pub(super) fn observe_barrier(&mut self, barrier: u32, warp: usize, arrives: bool) {
         let known = self.met.entry(barrier).or_default();
         if arrives {
-            join(known, &self.clocks[warp]);
+            join_clocks(known, &self.clocks[warp]);
         } else {
-            join(&mut self.clocks[warp], known);
+            join_clocks(&mut self.clocks[warp], known);
         }
         self.clocks[warp][warp] += 1;
     }
@@ -122,7 +122,7 @@ impl Shadow {
     /// Records that a barrier releases warps.
     pub(super) fn release(&mut self, barrier: usize, warps: impl Iterator<Item = usize> + Clone) {
         let mut all = std::mem::take(&mut self.arrived[barrier]);
-        warps.clone().for_each(|warp| join(&mut all, &self.clocks[warp]));
+        warps.clone().for_each(|warp| join_clocks(&mut all, &self.clocks[warp]));
         for warp in warps {
             self.clocks[warp] = all;
             self.clocks[warp][warp] += 1;
@@ -130,16 +130,16 @@ impl Shadow {
     }
 
     /// Records an access; the error contains the lane and the racing access of another warp.
-    pub(super) fn note(&mut self, access: Access<'_>, memories: &mut Memories<'_>) -> Result<(), (usize, ExecFault)> {
+    pub(super) fn record_access(&mut self, access: WarpAccess<'_>, memories: &mut Memories<'_>) -> Result<(), (usize, ExecFault)> {
         let inst = access.inst;
         let (space, bytes, kind) = match inst.op {
             Op::Load { space, number: super::super::isa::Number::Integer(bytes, _), words } => {
-                (space, usize::from(bytes * words), Kind::Read)
+                (space, usize::from(bytes * words), ShadowAccessKind::Read)
             }
-            Op::Store { space, bytes } => (space, usize::from(bytes), Kind::Write),
-            Op::Atomic { space, kind, .. } => (space, if kind.is_wide() { 8 } else { 4 }, Kind::Atomic),
-            Op::LoadMatrix { .. } => (Space::Shared, 16, Kind::Read),
-            Op::CopyAsync { bytes } => (Space::Global, usize::from(bytes), Kind::Read),
+            Op::Store { space, bytes } => (space, usize::from(bytes), ShadowAccessKind::Write),
+            Op::Atomic { space, kind, .. } => (space, if kind.is_wide() { 8 } else { 4 }, ShadowAccessKind::Atomic),
+            Op::LoadMatrix { .. } => (Space::Shared, 16, ShadowAccessKind::Read),
+            Op::CopyAsync { bytes } => (Space::Global, usize::from(bytes), ShadowAccessKind::Read),
             _ => return Ok(()),
         };
         let lanes = if let Op::LoadMatrix { count, .. } = inst.op { 8 * usize::from(count) } else { 32 };
@@ -148,32 +148,32 @@ impl Shadow {
             if let Some(overwrites) = &mut self.overwrites {
                 if space == Space::Global {
                     let does = match kind {
-                        Kind::Read => AccessKind::Read,
-                        Kind::Write => AccessKind::Write,
-                        Kind::Atomic => AccessKind::Atomic,
+                        ShadowAccessKind::Read => AccessKind::Read,
+                        ShadowAccessKind::Write => AccessKind::Write,
+                        ShadowAccessKind::Atomic => AccessKind::Atomic,
                     };
-                    overwrites.note(does, access.place, at, bytes, memories.global);
+                    overwrites.record_access(does, access.place, at, bytes, memories.global);
                 }
                 continue;
             }
             if space == Space::Global {
                 let does = match kind {
-                    Kind::Read if !access.strong => races::Access::Read,
-                    Kind::Write if !access.strong => races::Access::Write,
-                    _ => races::Access::Ordered,
+                    ShadowAccessKind::Read if !access.strong => races::RaceAccess::Read,
+                    ShadowAccessKind::Write if !access.strong => races::RaceAccess::Write,
+                    _ => races::RaceAccess::Ordered,
                 };
                 let bytes = (at, bytes);
-                self.races.note(does, (lane, access.place), bytes, memories.global).map_err(|fault| (lane, fault))?;
+                self.races.record_access(does, (lane, access.place), bytes, memories.global).map_err(|fault| (lane, fault))?;
                 continue;
             }
             let Ok(at) = usize::try_from(at) else { continue };
             match space {
-                Space::Shared => self.shared(access, at, bytes, kind).map_err(|fault| (lane, fault))?,
-                Space::Local => self.local(access, (32 * access.warp + lane) * memories.local_bytes + at, bytes, kind),
+                Space::Shared => self.check_shared(access, at, bytes, kind).map_err(|fault| (lane, fault))?,
+                Space::Local => self.check_local(access, (32 * access.warp + lane) * memories.local_bytes + at, bytes, kind),
                 _ => {}
             }
         }
-        if kind == Kind::Atomic && self.overwrites.is_none() {
+        if kind == ShadowAccessKind::Atomic && self.overwrites.is_none() {
             self.races.fence();
         }
         Ok(())
@@ -190,14 +190,14 @@ impl Shadow {
     }
 
     /// Records an access to shared memory; an access beyond its end is reported when it executes.
-    pub(super) fn note_copy(&mut self, access: Access<'_>, at: usize, bytes: usize) -> Result<(), ExecFault> {
+    pub(super) fn record_copy(&mut self, access: WarpAccess<'_>, at: usize, bytes: usize) -> Result<(), ExecFault> {
         if self.overwrites.is_some() {
             return Ok(());
         }
-        self.shared(access, at, bytes, Kind::Write)
+        self.check_shared(access, at, bytes, ShadowAccessKind::Write)
     }
 
-    fn shared(&mut self, access: Access<'_>, at: usize, bytes: usize, kind: Kind) -> Result<(), ExecFault> {
+    fn check_shared(&mut self, access: WarpAccess<'_>, at: usize, bytes: usize, kind: ShadowAccessKind) -> Result<(), ExecFault> {
         let (warp, place) = (access.warp, access.place as u32);
         let mut unwritten = false;
         for byte in at..at.saturating_add(bytes).min(self.writes.len()) {
@@ -205,39 +205,39 @@ impl Shadow {
             let writes = &mut self.writes[byte];
             let race = |other: usize, place: u32| Err(ExecFault::Race { byte, warp: other, place: place as usize });
             // Atomics race neither with each other nor with a load whose value a compare-and-swap checks.
-            let rivals = if kind == Kind::Atomic || access.inst.rechecked { &writes[..1] } else { &writes[..] };
+            let rivals = if kind == ShadowAccessKind::Atomic || access.inst.rechecked { &writes[..1] } else { &writes[..] };
             if let Some(write) = rivals.iter().find(|write| write.clock > known[usize::from(write.warp)]) {
                 return race(usize::from(write.warp), write.place);
             }
-            unwritten |= kind != Kind::Write && writes.iter().all(|write| write.clock == 0);
+            unwritten |= kind != ShadowAccessKind::Write && writes.iter().all(|write| write.clock == 0);
             let reads = &mut self.reads[byte * self.warps..(byte + 1) * self.warps];
             if access.inst.rechecked {
                 continue;
             }
-            if kind == Kind::Read {
-                reads[warp] = Read { clock: known[warp], place };
+            if kind == ShadowAccessKind::Read {
+                reads[warp] = LastRead { clock: known[warp], place };
                 continue;
             }
             if let Some(other) = (0..reads.len()).find(|&other| other != warp && reads[other].clock > known[other]) {
                 return race(other, reads[other].place);
             }
-            writes[usize::from(kind == Kind::Atomic)] = Write { clock: known[warp], place, warp: warp as u8 };
+            writes[usize::from(kind == ShadowAccessKind::Atomic)] = LastWrite { clock: known[warp], place, warp: warp as u8 };
         }
-        self.count(0, unwritten, access.place);
+        self.count_unwritten(0, unwritten, access.place);
         Ok(())
     }
 
-    fn local(&mut self, access: Access<'_>, at: usize, bytes: usize, kind: Kind) {
+    fn check_local(&mut self, access: WarpAccess<'_>, at: usize, bytes: usize, kind: ShadowAccessKind) {
         let end = at.saturating_add(bytes).min(self.local.len());
         let Some(written) = self.local.get_mut(at..end) else { return };
-        let unwritten = kind == Kind::Read && written.contains(&false);
-        if kind != Kind::Read {
+        let unwritten = kind == ShadowAccessKind::Read && written.contains(&false);
+        if kind != ShadowAccessKind::Read {
             written.fill(true);
         }
-        self.count(1, unwritten, access.place);
+        self.count_unwritten(1, unwritten, access.place);
     }
 
-    fn count(&mut self, memory: usize, unwritten: bool, place: usize) {
+    fn count_unwritten(&mut self, memory: usize, unwritten: bool, place: usize) {
         let (count, first) = &mut self.unwritten[memory];
         if unwritten {
             if *count == 0 {
@@ -248,6 +248,6 @@ impl Shadow {
     }
 }
 
-fn join(mine: &mut [u32; WARPS], theirs: &[u32; WARPS]) {
+fn join_clocks(mine: &mut [u32; MAX_WARPS], theirs: &[u32; MAX_WARPS]) {
     mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
 }

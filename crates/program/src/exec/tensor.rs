@@ -1,16 +1,16 @@
 //! Matrix products of a warp, with the elements in the registers of all lanes.
 //!
 //! The layouts follow the PTX ISA, "Matrix Fragments for mma". PTX specifies neither the order nor the precision of the sums beyond single
-//! precision; here they follow the [`Rule`] of the architecture, bit for bit. Sums of DMMA are fused multiply-adds in ascending order of k.
+//! precision; here they follow the [`SummationRule`] of the architecture, bit for bit. Sums of DMMA are fused multiply-adds in ascending order of k.
 
 use std::ops::Range;
 
-use warpshard_base::{Task, wide};
+use warpshard_base::{VectorTask, wide};
 
-use super::super::isa::{Element, Inst, Op, Round, Rule, Tensor};
+use super::super::isa::{Element, Inst, Op, Round, SummationRule, Tensor};
 use super::half;
-use super::lanes::{Lanes, Row};
-use super::plain::{self, Plain};
+use super::lanes::{Lanes, RegisterRow};
+use super::plain::{self, FiniteMatrix};
 
 /// Maximum rows of the first matrix and columns of the second.
 const MAX_ROWS: usize = 16;
@@ -19,14 +19,14 @@ pub(super) const COLUMNS: usize = 8;
 const MAX_K: usize = 64;
 
 /// Executes a tensor instruction; returns false if `inst` is not one.
-pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -> bool {
+pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow], mask: u32) -> bool {
     match inst.op {
         Op::Tensor(tensor) => match tensor.a {
-            Element::Integer(..) => integers(inst, lanes, pool, mask, tensor),
-            Element::Double => doubles(inst, lanes, pool, mask, tensor),
-            _ => floats(inst, lanes, pool, mask, tensor),
+            Element::Integer(..) => execute_integers(inst, lanes, pool, mask, tensor),
+            Element::Double => execute_doubles(inst, lanes, pool, mask, tensor),
+            _ => execute_floats(inst, lanes, pool, mask, tensor),
         },
-        Op::Quad { step, half, a_column, b_column } => quad(inst, lanes, pool, mask, (step, half, a_column, b_column)),
+        Op::Quad { step, half, a_column, b_column } => execute_quad(inst, lanes, pool, mask, (step, half, a_column, b_column)),
         Op::TransposeMatrix => {
             let source = lanes.row(pool, inst.src[0].row);
             let element = |row: usize, column: usize| source[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
@@ -44,7 +44,7 @@ pub(super) fn per_register(element: Element) -> usize {
 }
 
 /// Calls `put(row, k, register, part, lane)` for all elements of the first matrix.
-fn of_first(tensor: Tensor, mut put: impl FnMut(usize, usize, usize, usize, usize)) {
+fn for_each_of_first(tensor: Tensor, mut put: impl FnMut(usize, usize, usize, usize, usize)) {
     let (per, blocks) = (per_register(tensor.a), usize::from(tensor.m) / 8);
     for register in 0..blocks * usize::from(tensor.k) / (4 * per) {
         let (row, k) = (8 * (register % blocks), register / blocks * 4 * per);
@@ -59,7 +59,7 @@ fn of_first(tensor: Tensor, mut put: impl FnMut(usize, usize, usize, usize, usiz
 /// Calls `put(line, position, bits)` for the `per` elements of each lane of a register. Four lanes hold a line of the matrix, and a
 /// register holds eight lines.
 #[inline(always)]
-fn parts(words: &Row, per: usize, mut put: impl FnMut(usize, usize, u32)) {
+fn for_each_part(words: &RegisterRow, per: usize, mut put: impl FnMut(usize, usize, u32)) {
     for (lane, word) in words.iter().enumerate() {
         for part in 0..per {
             put(lane / 4, lane % 4 * per + part, word >> (32 / per * part));
@@ -68,7 +68,7 @@ fn parts(words: &Row, per: usize, mut put: impl FnMut(usize, usize, u32)) {
 }
 
 /// Calls `put(k, column, register, part, lane)` for all elements of the second matrix.
-fn of_second(tensor: Tensor, mut put: impl FnMut(usize, usize, usize, usize, usize)) {
+fn for_each_of_second(tensor: Tensor, mut put: impl FnMut(usize, usize, usize, usize, usize)) {
     let per = per_register(tensor.b);
     for register in 0..usize::from(tensor.k) / (4 * per) {
         for lane in 0..32 {
@@ -80,7 +80,7 @@ fn of_second(tensor: Tensor, mut put: impl FnMut(usize, usize, usize, usize, usi
 }
 
 /// Returns row and column of the sum in register `i` of a lane, for one sum per register.
-pub(super) fn of_sum(i: usize, lane: usize) -> (usize, usize) {
+pub(super) fn sum_position(i: usize, lane: usize) -> (usize, usize) {
     (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2)
 }
 
@@ -121,7 +121,7 @@ fn number(element: Element, word: u32, part: usize) -> f64 {
 }
 
 /// The elements of a matrix with separate significands and exponents, and a flag that is true if all of them are finite.
-pub(super) struct Split<const ROWS: usize, const COLUMNS: usize> {
+pub(super) struct SplitMatrix<const ROWS: usize, const COLUMNS: usize> {
     pub(super) significands: [[i32; COLUMNS]; ROWS],
     exponents: [[i32; COLUMNS]; ROWS],
     /// Values of the elements, if some are not finite.
@@ -129,13 +129,13 @@ pub(super) struct Split<const ROWS: usize, const COLUMNS: usize> {
     finite: bool,
 }
 
-impl<const ROWS: usize, const COLUMNS: usize> Split<ROWS, COLUMNS> {
+impl<const ROWS: usize, const COLUMNS: usize> SplitMatrix<ROWS, COLUMNS> {
     pub(super) fn new() -> Self {
         let (significands, exponents, values) = ([[0; COLUMNS]; ROWS], [[0; COLUMNS]; ROWS], [[0.0; COLUMNS]; ROWS]);
         Self { significands, exponents, values, finite: true }
     }
 
-    pub(super) fn put(&mut self, row: usize, column: usize, (element, word, part): (Element, u32, usize)) {
+    pub(super) fn set_element(&mut self, row: usize, column: usize, (element, word, part): (Element, u32, usize)) {
         match split(element, word, part) {
             Some((significand, exponent)) => {
                 self.significands[row][column] = significand;
@@ -149,13 +149,13 @@ impl<const ROWS: usize, const COLUMNS: usize> Split<ROWS, COLUMNS> {
 
 /// A row of sums while a matrix unit adds to them.
 #[derive(Clone, Copy)]
-pub(super) struct Sums {
+pub(super) struct SumRow {
     /// Bits of each sum, in half precision if `half`.
     pub(super) bits: [u32; COLUMNS],
     pub(super) half: bool,
 }
 
-impl Sums {
+impl SumRow {
     fn value(self, column: usize) -> f64 {
         if self.half { half::to_f64(self.bits[column] as u16) } else { f64::from(f32::from_bits(self.bits[column])) }
     }
@@ -177,9 +177,9 @@ impl Sums {
     /// Adds the products of a chunk: a part of a row of the first matrix times the corresponding rows of the second.
     pub(super) fn add<const N: usize, const K: usize>(
         &mut self,
-        rule: Rule,
-        a: (&Split<N, K>, usize),
-        b: &Split<K, COLUMNS>,
+        rule: SummationRule,
+        a: (&SplitMatrix<N, K>, usize),
+        b: &SplitMatrix<K, COLUMNS>,
         chunk: Range<usize>,
     ) {
         let (a, row) = a;
@@ -241,26 +241,26 @@ impl Sums {
             }
             let exponent = most[column] - fraction as i32;
             self.bits[column] = match self.half {
-                true => half_of(sum, exponent),
+                true => round_to_half(sum, exponent),
                 // Sums of bytes keep 13 bits of fraction.
-                false if fraction < 23 => match single_of(sum, exponent) & !0x3ff {
+                false if fraction < 23 => match truncate_to_single(sum, exponent) & !0x3ff {
                     0x8000_0000 => 0,
                     bits => bits,
                 },
-                false => single_of(sum, exponent),
+                false => truncate_to_single(sum, exponent),
             };
         }
     }
 }
 
 /// Returns `sum * 2^exponent` rounded to half precision; a zero is positive.
-fn half_of(sum: i64, exponent: i32) -> u32 {
+fn round_to_half(sum: i64, exponent: i32) -> u32 {
     let bits = half::from_f64(sum as f64 * half::power(exponent), Round::Near);
     if bits == 0x8000 { 0 } else { u32::from(bits) }
 }
 
 /// Returns `sum * 2^exponent` truncated to single precision; a zero is positive, and an overflow is infinite.
-fn single_of(sum: i64, exponent: i32) -> u32 {
+fn truncate_to_single(sum: i64, exponent: i32) -> u32 {
     let magnitude = sum.unsigned_abs();
     if magnitude == 0 {
         return 0;
@@ -282,9 +282,9 @@ fn single_of(sum: i64, exponent: i32) -> u32 {
     if sum < 0 && bits != 0 { bits | 0x8000_0000 } else { bits }
 }
 
-fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tensor) {
+fn execute_floats(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow], mask: u32, tensor: Tensor) {
     // Elements with separate exponents, computed only if sums need them.
-    let mut apart: Option<(Split<MAX_ROWS, 16>, Split<16, COLUMNS>)> = None;
+    let mut apart: Option<(SplitMatrix<MAX_ROWS, 16>, SplitMatrix<16, COLUMNS>)> = None;
     let word = |source: usize, register: usize, lane: usize| lanes.row(pool, inst.src[source].row + register as u16)[lane];
     let plain = (!tensor.half && plain::supports(tensor.a) && plain::supports(tensor.b)).then(|| {
         let (mut a, mut b) = ([[0; 16]; MAX_ROWS], [[0; COLUMNS]; 16]);
@@ -293,14 +293,14 @@ fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tenso
         for register in 0..blocks * usize::from(tensor.k) / (4 * per) {
             let words = lanes.row(pool, inst.src[0].row + register as u16);
             let (row, k) = (8 * (register % blocks), register / blocks * 4 * per);
-            parts(words, per, |line, place, word| a[(row + line) % MAX_ROWS][(k + place) % 16] = word);
+            for_each_part(words, per, |line, place, word| a[(row + line) % MAX_ROWS][(k + place) % 16] = word);
         }
         let per = per_register(tensor.b);
         for register in 0..usize::from(tensor.k) / (4 * per) {
             let words = lanes.row(pool, inst.src[1].row + register as u16);
-            parts(words, per, |line, place, word| b[(4 * per * register + place) % 16][line] = word);
+            for_each_part(words, per, |line, place, word| b[(4 * per * register + place) % 16][line] = word);
         }
-        wide(Matrices { a: &a, b: &b, tensor })
+        wide(MatrixConversion { a: &a, b: &b, tensor })
     });
     let mut sums = [[0; COLUMNS]; MAX_ROWS];
     let registers = if tensor.half { 2 } else { 4 };
@@ -310,20 +310,22 @@ fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tenso
     for start in (0..k).step_by(chunk) {
         let chunk = start..(start + chunk).min(k);
         let done = match &plain {
-            Some((a, b)) => wide(Chunk { sums: &mut sums, rule: tensor.rule, a, b, chunk: chunk.clone() }),
+            Some((a, b)) => wide(ChunkProduct { sums: &mut sums, rule: tensor.rule, a, b, chunk: chunk.clone() }),
             None => [false; MAX_ROWS],
         };
         if done == [true; MAX_ROWS] {
             continue;
         }
         let (a, b) = apart.get_or_insert_with(|| {
-            let (mut a, mut b) = (Split::new(), Split::new());
-            of_first(tensor, |row, k, register, part, lane| a.put(row, k, (tensor.a, word(0, register, lane), part)));
-            of_second(tensor, |k, column, register, part, lane| b.put(k, column, (tensor.b, word(1, register, lane), part)));
+            let (mut a, mut b) = (SplitMatrix::new(), SplitMatrix::new());
+            for_each_of_first(tensor, |row, k, register, part, lane| a.set_element(row, k, (tensor.a, word(0, register, lane), part)));
+            for_each_of_second(tensor, |k, column, register, part, lane| {
+                b.set_element(k, column, (tensor.b, word(1, register, lane), part))
+            });
             (a, b)
         });
         for (row, bits) in sums.iter_mut().enumerate().filter(|(row, _)| !done[*row]) {
-            let mut sums = Sums { bits: *bits, half: tensor.half };
+            let mut sums = SumRow { bits: *bits, half: tensor.half };
             sums.add(tensor.rule, (a, row), b, chunk.clone());
             *bits = sums.bits;
         }
@@ -334,7 +336,7 @@ fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tenso
 }
 
 /// Unpacks the accumulator registers of eight columns. Half-precision accumulators take two registers, each with two sums per lane.
-pub(super) fn unpack_sums(words: [&Row; 4], half: bool, sums: &mut [[u32; COLUMNS]; MAX_ROWS]) {
+pub(super) fn unpack_sums(words: [&RegisterRow; 4], half: bool, sums: &mut [[u32; COLUMNS]; MAX_ROWS]) {
     let (upper, lower) = sums.split_at_mut(MAX_ROWS / 2);
     for (lane, place) in (0..32).map(|lane| (lane, lane % 4 * 2)) {
         for (half_of, rows) in [&mut *upper, &mut *lower].into_iter().enumerate() {
@@ -348,7 +350,7 @@ pub(super) fn unpack_sums(words: [&Row; 4], half: bool, sums: &mut [[u32; COLUMN
 }
 
 /// Packs the accumulators of eight columns into registers; half-precision accumulators leave the last two unused.
-pub(super) fn pack_sums(sums: &[[u32; COLUMNS]; MAX_ROWS], half: bool) -> [Row; 4] {
+pub(super) fn pack_sums(sums: &[[u32; COLUMNS]; MAX_ROWS], half: bool) -> [RegisterRow; 4] {
     let mut out = [[0; 32]; 4];
     let (upper, lower) = sums.split_at(MAX_ROWS / 2);
     for (lane, place) in (0..32).map(|lane| (lane, lane % 4 * 2)) {
@@ -364,31 +366,31 @@ pub(super) fn pack_sums(sums: &[[u32; COLUMNS]; MAX_ROWS], half: bool) -> [Row; 
 }
 
 /// Converts two matrices for [`plain::add`].
-struct Matrices<'a> {
+struct MatrixConversion<'a> {
     a: &'a [[u32; 16]; MAX_ROWS],
     b: &'a [[u32; COLUMNS]; 16],
     tensor: Tensor,
 }
 
-impl Task for Matrices<'_> {
-    type Output = (Plain<MAX_ROWS, 16>, Plain<16, COLUMNS>);
+impl VectorTask for MatrixConversion<'_> {
+    type Output = (FiniteMatrix<MAX_ROWS, 16>, FiniteMatrix<16, COLUMNS>);
 
     #[inline(always)]
     fn run(self) -> Self::Output {
-        (Plain::of(self.a, self.tensor.a), Plain::of(self.b, self.tensor.b))
+        (FiniteMatrix::of(self.a, self.tensor.a), FiniteMatrix::of(self.b, self.tensor.b))
     }
 }
 
 /// The fast path of one chunk of a product.
-struct Chunk<'a> {
+struct ChunkProduct<'a> {
     sums: &'a mut [[u32; COLUMNS]; MAX_ROWS],
-    rule: Rule,
-    a: &'a Plain<MAX_ROWS, 16>,
-    b: &'a Plain<16, COLUMNS>,
+    rule: SummationRule,
+    a: &'a FiniteMatrix<MAX_ROWS, 16>,
+    b: &'a FiniteMatrix<16, COLUMNS>,
     chunk: Range<usize>,
 }
 
-impl Task for Chunk<'_> {
+impl VectorTask for ChunkProduct<'_> {
     /// For each row, `true` if it was computed.
     type Output = [bool; MAX_ROWS];
 
@@ -398,20 +400,20 @@ impl Task for Chunk<'_> {
     }
 }
 
-fn doubles(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tensor) {
+fn execute_doubles(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow], mask: u32, tensor: Tensor) {
     let mut a = [[0.0; 16]; MAX_ROWS];
     let mut b = [[0.0; COLUMNS]; 16];
     let wide = |source: usize, register: usize, lane: usize| {
         let row = inst.src[source].row + 2 * register as u16;
         f64::from_bits(u64::from(lanes.row(pool, row)[lane]) | u64::from(lanes.row(pool, row + 1)[lane]) << 32)
     };
-    of_first(tensor, |row, k, register, _, lane| a[row][k] = wide(0, register, lane));
-    of_second(tensor, |k, column, register, _, lane| b[k][column] = wide(1, register, lane));
+    for_each_of_first(tensor, |row, k, register, _, lane| a[row][k] = wide(0, register, lane));
+    for_each_of_second(tensor, |k, column, register, _, lane| b[k][column] = wide(1, register, lane));
     let mut out = [[0; 32]; 4];
     let count = usize::from(tensor.m) / 4;
     for (i, out) in out.iter_mut().enumerate().take(count) {
         for (lane, out) in out.iter_mut().enumerate() {
-            let (row, column) = of_sum(i, lane);
+            let (row, column) = sum_position(i, lane);
             let sum = (0..usize::from(tensor.k)).fold(wide(2, i, lane), |sum, k| a[row][k].mul_add(b[k][column], sum));
             *out = sum.to_bits();
         }
@@ -421,7 +423,7 @@ fn doubles(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tens
     }
 }
 
-fn integers(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tensor) {
+fn execute_integers(inst: &Inst, lanes: &mut Lanes, pool: &[RegisterRow], mask: u32, tensor: Tensor) {
     let mut a = [[0; MAX_K]; MAX_ROWS];
     let mut b = [[0; COLUMNS]; MAX_K];
     let part = |element: Element, source: usize, register: usize, part: usize, lane: usize| {
@@ -431,13 +433,13 @@ fn integers(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Ten
         let value = word >> (bits * part as u32) << unused;
         if signed { (value as i32) >> unused } else { (value >> unused) as i32 }
     };
-    of_first(tensor, |row, k, register, i, lane| a[row][k] = part(tensor.a, 0, register, i, lane));
-    of_second(tensor, |k, column, register, i, lane| b[k][column] = part(tensor.b, 1, register, i, lane));
+    for_each_of_first(tensor, |row, k, register, i, lane| a[row][k] = part(tensor.a, 0, register, i, lane));
+    for_each_of_second(tensor, |k, column, register, i, lane| b[k][column] = part(tensor.b, 1, register, i, lane));
     let mut out = [[0; 32]; 4];
     let count = usize::from(tensor.m) / 4;
     for (i, out) in out.iter_mut().enumerate().take(count) {
         for (lane, out) in out.iter_mut().enumerate() {
-            let (row, column) = of_sum(i, lane);
+            let (row, column) = sum_position(i, lane);
             let first = i64::from(lanes.row(pool, inst.src[2].row + i as u16)[lane] as i32);
             let sum = (0..usize::from(tensor.k)).fold(first, |sum, k| sum + i64::from(a[row][k] * b[k][column]));
             *out = if tensor.saturate { sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as u32 } else { sum as u32 };
@@ -450,7 +452,13 @@ fn integers(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Ten
 
 /// Executes a step of Volta's m8n8k4: lanes 4q to 4q + 3 and 4q + 16 to 4q + 19 multiply separate matrices. A step computes the sums of two
 /// registers.
-fn quad(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, (step, halves, a_column, b_column): (u8, bool, bool, bool)) {
+fn execute_quad(
+    inst: &Inst,
+    lanes: &mut Lanes,
+    pool: &[RegisterRow],
+    mask: u32,
+    (step, halves, a_column, b_column): (u8, bool, bool, bool),
+) {
     let word = |source: usize, register: usize, lane: usize| lanes.row(pool, inst.src[source].row + register as u16)[lane];
     // Returns word and half of element `i` of the four that a lane holds.
     let pick = |source: usize, lane: usize, i: usize| (word(source, i / 2, lane), i % 2);
@@ -465,14 +473,14 @@ fn quad(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, (step, halves, 
     };
     let sum = |lane: usize, row: usize, column: usize, first: u32| {
         let quad = lane / 4 % 4;
-        let (mut first_matrix, mut second) = (Split::<1, 16>::new(), Split::<16, COLUMNS>::new());
+        let (mut first_matrix, mut second) = (SplitMatrix::<1, 16>::new(), SplitMatrix::<16, COLUMNS>::new());
         for k in 0..4 {
             let ((word, part), (other, other_part)) = (a(quad, row, k), b(quad, k, column));
-            first_matrix.put(0, k, (Element::Half, word, part));
-            second.put(k, 0, (Element::Half, other, other_part));
+            first_matrix.set_element(0, k, (Element::Half, word, part));
+            second.set_element(k, 0, (Element::Half, other, other_part));
         }
-        let mut sums = Sums { bits: [first, 0, 0, 0, 0, 0, 0, 0], half: halves };
-        sums.add(Rule::VOLTA, (&first_matrix, 0), &second, 0..4);
+        let mut sums = SumRow { bits: [first, 0, 0, 0, 0, 0, 0, 0], half: halves };
+        sums.add(SummationRule::VOLTA, (&first_matrix, 0), &second, 0..4);
         sums.bits[0]
     };
     let step = usize::from(step);
@@ -504,16 +512,16 @@ mod tests {
     use super::*;
 
     /// Returns a dot product with an addend, and true if the fast path also computed it; checks that both paths agree.
-    fn dot(rule: Rule, (element, half): (Element, bool), a: &[u32], b: &[u32], addend: u32) -> (u32, bool) {
-        let (mut first, mut second) = (Split::<1, 16>::new(), Split::<16, COLUMNS>::new());
+    fn checked_dot_product(rule: SummationRule, (element, half): (Element, bool), a: &[u32], b: &[u32], addend: u32) -> (u32, bool) {
+        let (mut first, mut second) = (SplitMatrix::<1, 16>::new(), SplitMatrix::<16, COLUMNS>::new());
         let (mut words, mut others) = ([[0; 16]; 1], [[0; COLUMNS]; 16]);
         for (k, (a, b)) in a.iter().zip(b).enumerate() {
-            first.put(0, k, (element, *a, 0));
-            second.put(k, 0, (element, *b, 0));
+            first.set_element(0, k, (element, *a, 0));
+            second.set_element(k, 0, (element, *b, 0));
             (words[0][k], others[k][0]) = (*a, *b);
         }
-        let mut sums = Sums { bits: [addend, 0, 0, 0, 0, 0, 0, 0], half };
-        let (first_plain, second_plain) = (Plain::of(&words, element), Plain::of(&others, element));
+        let mut sums = SumRow { bits: [addend, 0, 0, 0, 0, 0, 0, 0], half };
+        let (first_plain, second_plain) = (FiniteMatrix::of(&words, element), FiniteMatrix::of(&others, element));
         let mut quick = (!half).then_some([sums.bits]);
         let chunk = usize::from(rule.bytes) * per_register(element) / 4;
         for start in (0..a.len()).step_by(chunk) {
@@ -530,15 +538,15 @@ mod tests {
     }
 
     /// Returns a dot product of 32 bytes with an addend as computed by warp groups; the element types are given by name.
-    fn bytes((first, second): (&str, &str), half: bool, a: &[u32], b: &[u32], addend: u32) -> u32 {
+    fn dot_product_of_bytes((first, second): (&str, &str), half: bool, a: &[u32], b: &[u32], addend: u32) -> u32 {
         let element = |name: &str| if name == "e4m3" { Element::E4m3 } else { Element::E5m2 };
-        let (mut rows, mut columns) = (Split::<1, 32>::new(), Split::<32, COLUMNS>::new());
+        let (mut rows, mut columns) = (SplitMatrix::<1, 32>::new(), SplitMatrix::<32, COLUMNS>::new());
         for k in 0..32 {
-            rows.put(0, k, (element(first), a[k], 0));
-            columns.put(k, 0, (element(second), b[k], 0));
+            rows.set_element(0, k, (element(first), a[k], 0));
+            columns.set_element(k, 0, (element(second), b[k], 0));
         }
-        let mut sums = Sums { bits: [addend, 0, 0, 0, 0, 0, 0, 0], half };
-        sums.add(Rule::of_groups(true), (&rows, 0), &columns, 0..32);
+        let mut sums = SumRow { bits: [addend, 0, 0, 0, 0, 0, 0, 0], half };
+        sums.add(SummationRule::of_groups(true), (&rows, 0), &columns, 0..32);
         sums.bits[0]
     }
 
@@ -551,7 +559,7 @@ mod tests {
             let parts: Vec<&str> = line.split(' ').collect();
             let of = |hex: &str| (0..32).map(|at| u32::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap()).collect::<Vec<u32>>();
             let [addend, expected] = [parts[5], parts[6]].map(|word| u32::from_str_radix(word, 16).unwrap());
-            let got = bytes((parts[0], parts[1]), parts[2] == "16", &of(parts[3]), &of(parts[4]), addend);
+            let got = dot_product_of_bytes((parts[0], parts[1]), parts[2] == "16", &of(parts[3]), &of(parts[4]), addend);
             assert_eq!(got, expected, "{got:x} instead of the last word of {line}");
         }
         assert_eq!(text.lines().count(), 96);
@@ -574,10 +582,10 @@ mod tests {
             let k = (words.len() - 2) / 2;
             let (a, b, addend, expected) = (&words[..k], &words[k..2 * k], words[2 * k], words[2 * k + 1]);
             let (got, quickly) = match kinds {
-                "f16" => dot(Rule::of(arch), (Element::Half, half), a, b, addend),
-                "bf16" => dot(Rule::of(arch), (Element::Bfloat, half), a, b, addend),
-                "tf32" => dot(Rule::of(arch), (Element::Tf32, half), a, b, addend),
-                _ => (bytes(kinds.split_once(':').unwrap(), half, a, b, addend), false),
+                "f16" => checked_dot_product(SummationRule::of(arch), (Element::Half, half), a, b, addend),
+                "bf16" => checked_dot_product(SummationRule::of(arch), (Element::Bfloat, half), a, b, addend),
+                "tf32" => checked_dot_product(SummationRule::of(arch), (Element::Tf32, half), a, b, addend),
+                _ => (dot_product_of_bytes(kinds.split_once(':').unwrap(), half, a, b, addend), false),
             };
             assert_eq!(got, expected, "{got:x} instead of the last word of {line}");
             checked += 1;

@@ -11,11 +11,11 @@ use super::super::memory::Memory;
 use super::{Executor, Kernel, KernelCode, Tally};
 
 /// Edge values of integers.
-pub(super) const WORDS: [u32; 16] =
+pub(super) const EDGE_INTEGERS: [u32; 16] =
     [0, 1, 2, 3, 31, 32, 33, 63, 64, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_ffff, 0xffff_fffe, 0x1234_5678, 0xdead_beef];
 
 /// Edge values of single-precision numbers.
-pub(super) const FLOATS: [u32; 18] = [
+pub(super) const EDGE_FLOATS: [u32; 18] = [
     0,
     0x8000_0000,
     0x3f80_0000,
@@ -110,30 +110,30 @@ pub(super) fn check(code: &[&str], values: &[u32], expected: impl Fn(u32, u32, u
 
 #[test]
 fn integer_arithmetic() {
-    check(&["IADD3 R10, R4, R5, -R6"], &WORDS, |a, b, c| a.wrapping_add(b).wrapping_sub(c));
-    check(&["IMAD R10, R4, R5, R6"], &WORDS, |a, b, c| a.wrapping_mul(b).wrapping_add(c));
-    check(&["IMAD.IADD R10, R4, 0x1, -R6"], &WORDS, |a, _, c| a.wrapping_sub(c));
-    check(&["IMAD.HI.U32 R10, R4, R5, RZ"], &WORDS, |a, b, _| ((u64::from(a) * u64::from(b)) >> 32) as u32);
-    check(&["IMAD.HI R10, R4, R5, RZ"], &WORDS, |a, b, _| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32);
-    check(&["IABS R10, R4"], &WORDS, |a, _, _| (a as i32).unsigned_abs());
-    check(&["IMNMX R10, R4, R5, PT"], &WORDS, |a, b, _| (a as i32).min(b as i32) as u32);
-    check(&["IMNMX.U32 R10, R4, R5, !PT"], &WORDS, |a, b, _| a.max(b));
-    check(&["VABSDIFF R10, R4, R5, R6"], &WORDS, |a, b, c| (a as i32).abs_diff(b as i32).wrapping_add(c));
-    check(&["IDP.4A.S8.S8 R10, R4, R5, R6"], &WORDS, |a, b, c| {
+    check(&["IADD3 R10, R4, R5, -R6"], &EDGE_INTEGERS, |a, b, c| a.wrapping_add(b).wrapping_sub(c));
+    check(&["IMAD R10, R4, R5, R6"], &EDGE_INTEGERS, |a, b, c| a.wrapping_mul(b).wrapping_add(c));
+    check(&["IMAD.IADD R10, R4, 0x1, -R6"], &EDGE_INTEGERS, |a, _, c| a.wrapping_sub(c));
+    check(&["IMAD.HI.U32 R10, R4, R5, RZ"], &EDGE_INTEGERS, |a, b, _| ((u64::from(a) * u64::from(b)) >> 32) as u32);
+    check(&["IMAD.HI R10, R4, R5, RZ"], &EDGE_INTEGERS, |a, b, _| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32);
+    check(&["IABS R10, R4"], &EDGE_INTEGERS, |a, _, _| (a as i32).unsigned_abs());
+    check(&["IMNMX R10, R4, R5, PT"], &EDGE_INTEGERS, |a, b, _| (a as i32).min(b as i32) as u32);
+    check(&["IMNMX.U32 R10, R4, R5, !PT"], &EDGE_INTEGERS, |a, b, _| a.max(b));
+    check(&["VABSDIFF R10, R4, R5, R6"], &EDGE_INTEGERS, |a, b, c| (a as i32).abs_diff(b as i32).wrapping_add(c));
+    check(&["IDP.4A.S8.S8 R10, R4, R5, R6"], &EDGE_INTEGERS, |a, b, c| {
         let product = |i: usize| i32::from(a.to_le_bytes()[i] as i8) * i32::from(b.to_le_bytes()[i] as i8);
         (0..4).fold(c, |sum, i| sum.wrapping_add(product(i) as u32))
     });
-    check(&["LEA R10, R4, R5, 0x4"], &WORDS, |a, b, _| (a << 4).wrapping_add(b));
-    check(&["LEA.HI R10, R4, R5, RZ, 0x5"], &WORDS, |a, b, _| (a >> 27).wrapping_add(b));
-    check(&["LEA.HI.X.SX32 R10, R4, R5, 0x5, !PT"], &WORDS, |a, b, _| ((i64::from(a as i32) << 5 >> 32) as u32).wrapping_add(b));
+    check(&["LEA R10, R4, R5, 0x4"], &EDGE_INTEGERS, |a, b, _| (a << 4).wrapping_add(b));
+    check(&["LEA.HI R10, R4, R5, RZ, 0x5"], &EDGE_INTEGERS, |a, b, _| (a >> 27).wrapping_add(b));
+    check(&["LEA.HI.X.SX32 R10, R4, R5, 0x5, !PT"], &EDGE_INTEGERS, |a, b, _| ((i64::from(a as i32) << 5 >> 32) as u32).wrapping_add(b));
 }
 
 #[test]
 fn wide_arithmetic_carries() {
-    let pairs: Vec<[u64; 3]> = WORDS
+    let pairs: Vec<[u64; 3]> = EDGE_INTEGERS
         .iter()
         .flat_map(|&a| {
-            WORDS.map(|b| [u64::from(a) << 32 | u64::from(b), u64::from(b) << 32 | u64::from(a.rotate_left(7)), u64::from(a ^ b)])
+            EDGE_INTEGERS.map(|b| [u64::from(a) << 32 | u64::from(b), u64::from(b) << 32 | u64::from(a.rotate_left(7)), u64::from(a ^ b)])
         })
         .collect();
     let expect = |code: &[&str], expected: &dyn Fn(u64, u64, u64) -> u64| {
@@ -173,25 +173,25 @@ fn wide_arithmetic_carries() {
 
 #[test]
 fn bits_and_shifts() {
-    check(&["LOP3.LUT R10, R4, R5, R6, 0xe8, !PT"], &WORDS, |a, b, c| a & b | a & c | b & c);
-    check(&["LOP3.LUT P0, RZ, R4, R5, RZ, 0xc0, !PT", "SEL R10, R4, R5, P0"], &WORDS, |a, b, _| if a & b != 0 { a } else { b });
-    check(&["SHF.L.U32 R10, R4, R5, RZ"], &WORDS, |a, b, _| a.checked_shl(b).unwrap_or(0));
-    check(&["SHF.R.U32.HI R10, RZ, R5, R4"], &WORDS, |a, b, _| a.checked_shr(b).unwrap_or(0));
-    check(&["SHF.R.S32.HI R10, RZ, R5, R4"], &WORDS, |a, b, _| (a as i32 >> b.min(31)) as u32);
-    check(&["SHF.L.W.U32.HI R10, R6, R5, R4"], &WORDS, |a, b, c| ((u64::from(a) << 32 | u64::from(c)) << (b % 32) >> 32) as u32);
-    check(&["SHF.L.U64.HI R10, R4, R5, R6"], &WORDS, |a, b, c| {
+    check(&["LOP3.LUT R10, R4, R5, R6, 0xe8, !PT"], &EDGE_INTEGERS, |a, b, c| a & b | a & c | b & c);
+    check(&["LOP3.LUT P0, RZ, R4, R5, RZ, 0xc0, !PT", "SEL R10, R4, R5, P0"], &EDGE_INTEGERS, |a, b, _| if a & b != 0 { a } else { b });
+    check(&["SHF.L.U32 R10, R4, R5, RZ"], &EDGE_INTEGERS, |a, b, _| a.checked_shl(b).unwrap_or(0));
+    check(&["SHF.R.U32.HI R10, RZ, R5, R4"], &EDGE_INTEGERS, |a, b, _| a.checked_shr(b).unwrap_or(0));
+    check(&["SHF.R.S32.HI R10, RZ, R5, R4"], &EDGE_INTEGERS, |a, b, _| (a as i32 >> b.min(31)) as u32);
+    check(&["SHF.L.W.U32.HI R10, R6, R5, R4"], &EDGE_INTEGERS, |a, b, c| ((u64::from(a) << 32 | u64::from(c)) << (b % 32) >> 32) as u32);
+    check(&["SHF.L.U64.HI R10, R4, R5, R6"], &EDGE_INTEGERS, |a, b, c| {
         ((u64::from(c) << 32 | u64::from(a)).checked_shl(b.min(64)).unwrap_or(0) >> 32) as u32
     });
-    check(&["SHF.R.S64 R10, R4, R5, R6"], &WORDS, |a, b, c| ((u64::from(c) << 32 | u64::from(a)) as i64 >> b.min(63)) as u32);
-    check(&["POPC R10, R4"], &WORDS, |a, _, _| a.count_ones());
-    check(&["BREV R10, R4"], &WORDS, |a, _, _| a.reverse_bits());
-    check(&["FLO.U32 R10, R4"], &WORDS, |a, _, _| if a == 0 { u32::MAX } else { a.ilog2() });
-    check(&["FLO.U32.SH R10, R4"], &WORDS, |a, _, _| if a == 0 { u32::MAX } else { a.leading_zeros() });
-    check(&["BMSK R10, R4, R5"], &WORDS, |a, b, _| {
+    check(&["SHF.R.S64 R10, R4, R5, R6"], &EDGE_INTEGERS, |a, b, c| ((u64::from(c) << 32 | u64::from(a)) as i64 >> b.min(63)) as u32);
+    check(&["POPC R10, R4"], &EDGE_INTEGERS, |a, _, _| a.count_ones());
+    check(&["BREV R10, R4"], &EDGE_INTEGERS, |a, _, _| a.reverse_bits());
+    check(&["FLO.U32 R10, R4"], &EDGE_INTEGERS, |a, _, _| if a == 0 { u32::MAX } else { a.ilog2() });
+    check(&["FLO.U32.SH R10, R4"], &EDGE_INTEGERS, |a, _, _| if a == 0 { u32::MAX } else { a.leading_zeros() });
+    check(&["BMSK R10, R4, R5"], &EDGE_INTEGERS, |a, b, _| {
         (0..32).filter(|&bit| bit >= a && u64::from(bit) < u64::from(a) + u64::from(b)).fold(0, |mask, bit| mask | 1 << bit)
     });
-    check(&["SGXT R10, R4, 0x8"], &WORDS, |a, _, _| i32::from(a as i8) as u32);
-    check(&["PRMT R10, R4, R5, R6"], &WORDS, |a, b, c| {
+    check(&["SGXT R10, R4, 0x8"], &EDGE_INTEGERS, |a, _, _| i32::from(a as i8) as u32);
+    check(&["PRMT R10, R4, R5, R6"], &EDGE_INTEGERS, |a, b, c| {
         let bytes = [a.to_le_bytes(), c.to_le_bytes()].concat();
         u32::from_le_bytes(std::array::from_fn(|i| {
             let nibble = b >> (4 * i) & 15;
@@ -205,35 +205,39 @@ fn bits_and_shifts() {
             }
         }))
     });
-    check(&["ISETP.LT.AND P0, P1, R4, R5, PT", "PLOP3.LUT P2, PT, P0, P1, PT, 0x28, 0x0", "SEL R10, R4, R5, P2"], &WORDS, |a, b, _| {
-        // Truth table 0x28 with a true third input is true if exactly one of the two others is true.
-        if ((a as i32) < (b as i32)) != ((a as i32) >= (b as i32)) { a } else { b }
-    });
-    check(&["ISETP.EQ.AND P1, PT, R4, R5, PT", "P2R R10, PR, RZ, 0x7f"], &WORDS, |a, b, _| u32::from(a == b) << 1);
-    check(&["R2P PR, R4, 0x7f", "SEL R10, R5, R6, P5"], &WORDS, |a, b, c| if a >> 5 & 1 != 0 { b } else { c });
-    check(&["UISETP.NE.AND UP2, UPT, URZ, 0x5, UPT", "UP2UR UR5, UPR, URZ, 0x7f", "IADD3 R10, RZ, UR5, RZ"], &WORDS, |_, _, _| 4);
+    check(
+        &["ISETP.LT.AND P0, P1, R4, R5, PT", "PLOP3.LUT P2, PT, P0, P1, PT, 0x28, 0x0", "SEL R10, R4, R5, P2"],
+        &EDGE_INTEGERS,
+        |a, b, _| {
+            // Truth table 0x28 with a true third input is true if exactly one of the two others is true.
+            if ((a as i32) < (b as i32)) != ((a as i32) >= (b as i32)) { a } else { b }
+        },
+    );
+    check(&["ISETP.EQ.AND P1, PT, R4, R5, PT", "P2R R10, PR, RZ, 0x7f"], &EDGE_INTEGERS, |a, b, _| u32::from(a == b) << 1);
+    check(&["R2P PR, R4, 0x7f", "SEL R10, R5, R6, P5"], &EDGE_INTEGERS, |a, b, c| if a >> 5 & 1 != 0 { b } else { c });
+    check(&["UISETP.NE.AND UP2, UPT, URZ, 0x5, UPT", "UP2UR UR5, UPR, URZ, 0x7f", "IADD3 R10, RZ, UR5, RZ"], &EDGE_INTEGERS, |_, _, _| 4);
 }
 
 /// Returns the bits of a number, or the hardware's bit pattern for NaN.
-pub(super) fn canonical(value: f32) -> u32 {
+pub(super) fn canonical_bits(value: f32) -> u32 {
     if value.is_nan() { 0x7fff_ffff } else { value.to_bits() }
 }
 
 #[test]
 fn single_precision() {
     let f = f32::from_bits;
-    check(&["FADD R10, R4, -R5"], &FLOATS, |a, b, _| canonical(f(a) - f(b)));
-    check(&["FMUL R10, R4, |R5|"], &FLOATS, |a, b, _| canonical(f(a) * f(b).abs()));
-    check(&["FFMA R10, R4, R5, -R6"], &FLOATS, |a, b, c| canonical(f(a).mul_add(f(b), -f(c))));
-    check(&["FADD.FTZ R10, R4, R5"], &FLOATS, |a, b, _| {
+    check(&["FADD R10, R4, -R5"], &EDGE_FLOATS, |a, b, _| canonical_bits(f(a) - f(b)));
+    check(&["FMUL R10, R4, |R5|"], &EDGE_FLOATS, |a, b, _| canonical_bits(f(a) * f(b).abs()));
+    check(&["FFMA R10, R4, R5, -R6"], &EDGE_FLOATS, |a, b, c| canonical_bits(f(a).mul_add(f(b), -f(c))));
+    check(&["FADD.FTZ R10, R4, R5"], &EDGE_FLOATS, |a, b, _| {
         let flush = |x: f32| if x.is_subnormal() { 0.0_f32.copysign(x) } else { x };
-        canonical(flush(flush(f(a)) + flush(f(b))))
+        canonical_bits(flush(flush(f(a)) + flush(f(b))))
     });
-    check(&["FADD.SAT R10, R4, R5"], &FLOATS, |a, b, _| {
+    check(&["FADD.SAT R10, R4, R5"], &EDGE_FLOATS, |a, b, _| {
         let sum = f(a) + f(b);
         if sum > 0.0 { sum.min(1.0).to_bits() } else { 0 }
     });
-    check(&["FMNMX R10, R4, R5, PT"], &FLOATS, |a, b, _| match (f(a).is_nan(), f(b).is_nan()) {
+    check(&["FMNMX R10, R4, R5, PT"], &EDGE_FLOATS, |a, b, _| match (f(a).is_nan(), f(b).is_nan()) {
         (true, true) => 0x7fff_ffff,
         (true, false) => b,
         (false, true) => a,
@@ -248,20 +252,18 @@ fn single_precision() {
         ("GTU", |a, b| a > b || a.is_nan() || b.is_nan()),
         ("NAN", |a, b| a.is_nan() || b.is_nan()),
     ] {
-        check(
-            &[&format!("FSETP.{name}.AND P0, PT, R4, R5, PT"), "SEL R10, R4, R5, P0"],
-            &FLOATS,
-            |a, b, _| if holds(f(a), f(b)) { a } else { b },
-        );
-        check(&[&format!("FSET.BF.{name}.AND R10, R4, R5, PT")], &FLOATS, |a, b, _| if holds(f(a), f(b)) { 0x3f80_0000 } else { 0 });
+        check(&[&format!("FSETP.{name}.AND P0, PT, R4, R5, PT"), "SEL R10, R4, R5, P0"], &EDGE_FLOATS, |a, b, _| {
+            if holds(f(a), f(b)) { a } else { b }
+        });
+        check(&[&format!("FSET.BF.{name}.AND R10, R4, R5, PT")], &EDGE_FLOATS, |a, b, _| if holds(f(a), f(b)) { 0x3f80_0000 } else { 0 });
     }
-    check(&["FSEL R10, R4, -R5, PT"], &FLOATS, |a, _, _| a);
+    check(&["FSEL R10, R4, -R5, PT"], &EDGE_FLOATS, |a, _, _| a);
 }
 
 #[test]
 fn directed_rounding_brackets_the_exact_result() {
     let f = |bits: u64| f64::from(f32::from_bits(bits as u32));
-    let inputs: Vec<[u64; 3]> = FLOATS.iter().flat_map(|&a| FLOATS.map(|b| [a, b, 0x3f80_0001].map(u64::from))).collect();
+    let inputs: Vec<[u64; 3]> = EDGE_FLOATS.iter().flat_map(|&a| EDGE_FLOATS.map(|b| [a, b, 0x3f80_0001].map(u64::from))).collect();
     let run = |code: &str| lanes(&[code], &inputs, false);
     let (down, up, near, zero) =
         (run("FMUL.RM R10, R4, R5"), run("FMUL.RP R10, R4, R5"), run("FMUL R10, R4, R5"), run("FMUL.RZ R10, R4, R5"));
@@ -317,18 +319,18 @@ fn double_precision() {
 #[test]
 fn conversions() {
     let f = f32::from_bits;
-    check(&["F2I.TRUNC.NTZ R10, R4"], &FLOATS, |a, _, _| f(a) as i32 as u32);
-    check(&["F2I.U32.TRUNC.NTZ R10, R4"], &FLOATS, |a, _, _| f(a) as u32);
-    check(&["F2I.FTZ.U32.TRUNC.NTZ R10, R4"], &FLOATS, |a, _, _| f(a) as u32);
-    check(&["I2F R10, R4"], &WORDS, |a, _, _| (a as i32 as f32).to_bits());
-    check(&["I2F.U32 R10, R4"], &WORDS, |a, _, _| (a as f32).to_bits());
-    check(&["I2F.U32.RZ R10, R4"], &WORDS, |a, _, _| {
+    check(&["F2I.TRUNC.NTZ R10, R4"], &EDGE_FLOATS, |a, _, _| f(a) as i32 as u32);
+    check(&["F2I.U32.TRUNC.NTZ R10, R4"], &EDGE_FLOATS, |a, _, _| f(a) as u32);
+    check(&["F2I.FTZ.U32.TRUNC.NTZ R10, R4"], &EDGE_FLOATS, |a, _, _| f(a) as u32);
+    check(&["I2F R10, R4"], &EDGE_INTEGERS, |a, _, _| (a as i32 as f32).to_bits());
+    check(&["I2F.U32 R10, R4"], &EDGE_INTEGERS, |a, _, _| (a as f32).to_bits());
+    check(&["I2F.U32.RZ R10, R4"], &EDGE_INTEGERS, |a, _, _| {
         let near = a as f32;
         (if f64::from(near) > f64::from(a) { near.next_down() } else { near }).to_bits()
     });
-    check(&["FRND.FLOOR R10, R4"], &FLOATS, |a, _, _| canonical(f(a).floor()));
-    check(&["FRND R10, R4"], &FLOATS, |a, _, _| canonical(f(a).round_ties_even()));
-    check(&["F2F.F64.F32 R8, R4", "F2F.F32.F64 R10, R8"], &FLOATS, |a, _, _| canonical(f(a)));
+    check(&["FRND.FLOOR R10, R4"], &EDGE_FLOATS, |a, _, _| canonical_bits(f(a).floor()));
+    check(&["FRND R10, R4"], &EDGE_FLOATS, |a, _, _| canonical_bits(f(a).round_ties_even()));
+    check(&["F2F.F64.F32 R8, R4", "F2F.F32.F64 R10, R8"], &EDGE_FLOATS, |a, _, _| canonical_bits(f(a)));
     check(
         &["F2F.F16.F32 R8, R4", "HADD2.F32 R10, R8.H0_H0, -RZ.H0_H0"],
         &[0x3f80_0000, 0xc000_0000, 0x477f_e000, 0x3380_0000],

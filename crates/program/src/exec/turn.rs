@@ -3,22 +3,22 @@
 //! This is the executor's inner loop, compiled for the host's vector extensions ([`wide`](warpshard_base::wide)); its hot functions are
 //! inlined.
 
-use warpshard_base::{LaneMask, Task};
+use warpshard_base::{LaneMask, VectorTask};
 use warpshard_workload::{CONSTANT_LINE_BYTES, CachePolicy, MemSpace, constant_address};
 
-use super::super::isa::{Barrier, Group, Inst, Number, Op, Special};
+use super::super::isa::{Barrier, ExecutorGroup, Inst, Number, Op, Special};
 use super::access::{self, Memories};
 use super::block_access;
-use super::cta::{Context, ExecFault, Flow, Kernel, Located, SHARED_WINDOW};
-use super::lanes::Row;
-use super::shadow::Access;
+use super::cta::{Context, ExecFault, Flow, Kernel, LocatedFault, SHARED_WINDOW};
+use super::lanes::RegisterRow;
+use super::shadow::WarpAccess;
 use super::tally::{passes, sectors};
-use super::warp::Wait;
+use super::warp::PathWait;
 use super::warp::Warp;
 use super::{bulk, control, convert, cross, float, footprint, image, integer, mbarrier, products, runtime_calls, tensor};
 
 /// The turn of a path until the warp's paths change or another path gets a turn.
-pub(super) struct Turn<'t, 'm, 'c> {
+pub(super) struct PathTurn<'t, 'm, 'c> {
     pub(super) warp: &'t mut Warp,
     pub(super) number: usize,
     pub(super) path: usize,
@@ -26,12 +26,12 @@ pub(super) struct Turn<'t, 'm, 'c> {
     pub(super) context: &'t mut Context<'c>,
 }
 
-impl Task for Turn<'_, '_, '_> {
-    type Output = Result<(), Located>;
+impl VectorTask for PathTurn<'_, '_, '_> {
+    type Output = Result<(), LocatedFault>;
 
     #[inline(always)]
-    fn run(self) -> Result<(), Located> {
-        let Turn { warp, number, path, memories, context } = self;
+    fn run(self) -> Result<(), LocatedFault> {
+        let PathTurn { warp, number, path, memories, context } = self;
         let kernel = context.kernel;
         let (code, pool) = (&kernel.decoded.code[..], context.pool);
         let mut place = warp.paths[path].place;
@@ -52,14 +52,14 @@ impl Task for Turn<'_, '_, '_> {
             let count = &mut context.tally.0[place];
             count.warps += 1;
             count.lanes += u64::from(mask.count_ones());
-            if context.record && !matches!(inst.group, Group::Access | Group::Image | Group::Payload) {
+            if context.record && !matches!(inst.group, ExecutorGroup::Access | ExecutorGroup::Image | ExecutorGroup::Payload) {
                 warp.stream.op(place as u32, LaneMask(mask));
             }
             let wide = if inst.uniform && mask != 0 { u32::MAX } else { mask };
             match inst.group {
-                Group::Integer if integer::execute(inst, &mut warp.lanes, pool, wide, &mut buffers) => {}
-                Group::Float if float::execute(inst, &mut warp.lanes, pool, wide, &mut buffers) => {}
-                Group::Access => {
+                ExecutorGroup::Integer if integer::execute(inst, &mut warp.lanes, pool, wide, &mut buffers) => {}
+                ExecutorGroup::Float if float::execute(inst, &mut warp.lanes, pool, wide, &mut buffers) => {}
+                ExecutorGroup::Access => {
                     let places = access::addresses(&inst.address, &warp.lanes, pool);
                     if context.record || context.measure {
                         // An asynchronous copy writes zeros and reads nothing if its predicate is false.
@@ -69,8 +69,8 @@ impl Task for Turn<'_, '_, '_> {
                     warp.last_access = (place, places[mask.trailing_zeros() as usize & 31]);
                     if let Some(mut shadow) = memories.shadow.take() {
                         let strong = kernel.access.get(place).copied().flatten().is_some_and(|access| access.cache != CachePolicy::All);
-                        let access = Access { inst, warp: number, place, mask, addresses: &places, strong };
-                        let noted = shadow.note(access, memories);
+                        let access = WarpAccess { inst, warp: number, place, mask, addresses: &places, strong };
+                        let noted = shadow.record_access(access, memories);
                         memories.shadow = Some(shadow);
                         noted.map_err(|(lane, fault)| (number, place, lane, fault))?;
                     }
@@ -85,7 +85,7 @@ impl Task for Turn<'_, '_, '_> {
                         settled.map_err(|(lane, fault)| (number, place, lane, fault))?;
                     }
                 }
-                Group::Branch if alone => {
+                ExecutorGroup::Branch if alone => {
                     let taken = mask & warp.lanes.predicate(inst.conditions[0]);
                     let target = inst.immediate as usize / 16;
                     if taken != 0 && taken != active {
@@ -109,7 +109,7 @@ impl Task for Turn<'_, '_, '_> {
                         warp.count_executed(path, warp.executed - begun);
                         begun = warp.executed;
                     }
-                    match other(inst, warp, number, path, mask, pool, (context, memories))
+                    match execute_other(inst, warp, number, path, mask, pool, (context, memories))
                         .map_err(|(at, fault)| (number, place, at.unwrap_or(lane), fault))?
                     {
                         Flow::Next(next) => place = next,
@@ -130,13 +130,13 @@ impl Task for Turn<'_, '_, '_> {
 }
 
 /// Executes an instruction that is neither arithmetic nor a memory access. The error contains the lane if it concerns one.
-fn other(
+fn execute_other(
     inst: &Inst,
     warp: &mut Warp,
     number: usize,
     path: usize,
     mask: u32,
-    pool: &[Row],
+    pool: &[RegisterRow],
     (context, memories): (&mut Context<'_>, &mut Memories<'_>),
 ) -> Result<Flow, (Option<usize>, ExecFault)> {
     let next = warp.paths[path].place + 1;
@@ -181,7 +181,7 @@ fn other(
                         .ok_or((Some(lane), ExecFault::Constant { bank, offset }))?;
                     let shift = 32 - 8 * u32::from(bytes);
                     let value = (value as u32) << shift;
-                    warp.lanes.put(inst.dst + word, lane, if signed { ((value as i32) >> shift) as u32 } else { value >> shift });
+                    warp.lanes.set_lane(inst.dst + word, lane, if signed { ((value as i32) >> shift) as u32 } else { value >> shift });
                 }
             }
         }
@@ -222,12 +222,12 @@ fn other(
         }
         Op::WaitProducts if mask != 0 => {
             warp.waits[0] += 1;
-            warp.paths[path].wait = Wait::Products;
+            warp.paths[path].wait = PathWait::Products;
             return Ok(Flow::Changed);
         }
         Op::ClusterArrive if mask != 0 => warp.waits[1] += 1,
         Op::ClusterWait if mask != 0 => {
-            warp.paths[path].wait = Wait::Cluster;
+            warp.paths[path].wait = PathWait::Cluster;
             return Ok(Flow::Changed);
         }
         Op::CallRuntime => {
@@ -252,7 +252,7 @@ fn note_constants(warp: &mut Warp, place: usize, mask: u32, places: &[u64; 32], 
     warp.stream.payload(place as u32, LaneMask(mask), &lines[..count]);
 }
 
-fn special_values(special: Special, warp: &Warp, number: usize, context: &Context<'_>, rank: usize) -> Row {
+fn special_values(special: Special, warp: &Warp, number: usize, context: &Context<'_>, rank: usize) -> RegisterRow {
     let block = context.kernel.block;
     let (x, y) = (block.x.max(1), block.y.max(1));
     std::array::from_fn(|lane| {
@@ -311,5 +311,5 @@ fn note_access(warp: &mut Warp, place: usize, mask: u32, places: &[u64; 32], con
 fn limit_exceeded(warp: &Warp, kernel: &Kernel, memories: &Memories<'_>) -> ExecFault {
     let (place, address) = warp.last_access;
     let loads = kernel.decoded.code.get(place).is_some_and(|inst| matches!(inst.op, Op::Load { .. } | Op::Atomic { .. }));
-    ExecFault::InstructionLimit(kernel.limit, (loads && address != 0).then(|| (place, memories.global.near(address))))
+    ExecFault::InstructionLimit(kernel.limit, (loads && address != 0).then(|| (place, memories.global.fault_at(address))))
 }

@@ -17,7 +17,7 @@ const MAX_YIELDS: u32 = 64;
 
 /// The event that a path waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wait {
+pub(super) enum PathWait {
     /// No event: the path can execute.
     Ready,
     /// The lanes of a convergence barrier.
@@ -40,7 +40,7 @@ pub(super) struct Path {
     /// Index of the next instruction.
     pub(super) place: usize,
     pub(super) mask: u32,
-    pub(super) wait: Wait,
+    pub(super) wait: PathWait,
     /// Number of turns that the path has given to other paths.
     pub(super) turn: u32,
     /// Remaining instructions of the path before the other paths get a turn.
@@ -93,7 +93,7 @@ impl Warp {
         self.lanes.reset();
         self.paths.clear();
         if mask != 0 {
-            self.paths.push(Path { place: 0, mask, wait: Wait::Ready, turn: 0, left: PATH_TURN_INSTRUCTIONS, yields: 0 });
+            self.paths.push(Path { place: 0, mask, wait: PathWait::Ready, turn: 0, left: PATH_TURN_INSTRUCTIONS, yields: 0 });
         }
         self.sync = [0; 16];
         self.live = mask;
@@ -107,9 +107,9 @@ impl Warp {
     /// Returns the path to execute next.
     pub(super) fn next_path(&self) -> Option<usize> {
         if let [only] = self.paths[..] {
-            return (only.wait == Wait::Ready).then_some(0);
+            return (only.wait == PathWait::Ready).then_some(0);
         }
-        let ready = self.paths.iter().enumerate().filter(|(_, path)| path.wait == Wait::Ready);
+        let ready = self.paths.iter().enumerate().filter(|(_, path)| path.wait == PathWait::Ready);
         ready.min_by_key(|(_, path)| (path.turn, path.place)).map(|(index, _)| index)
     }
 
@@ -119,7 +119,7 @@ impl Warp {
             self.paths[path].left = PATH_TURN_INSTRUCTIONS;
         }
         self.paths[path].mask &= !mask;
-        self.paths.push(Path { place, mask, wait: Wait::Ready, ..self.paths[path] });
+        self.paths.push(Path { place, mask, wait: PathWait::Ready, ..self.paths[path] });
     }
 
     /// Counts executed instructions of a path; at the limit the other paths get a turn.
@@ -150,10 +150,10 @@ impl Warp {
         yielding.yields = 0;
         let lanes = yielding.mask;
         for barrier in 0..16 {
-            let arrived = self.waiting(Wait::Sync(barrier));
+            let arrived = self.waiting(PathWait::Sync(barrier));
             if arrived != 0 && self.sync[usize::from(barrier)] & lanes != 0 {
                 self.sync[usize::from(barrier)] &= !arrived;
-                self.resume(Wait::Sync(barrier));
+                self.resume(PathWait::Sync(barrier));
             }
         }
     }
@@ -161,28 +161,28 @@ impl Warp {
     /// Releases paths whose awaited lanes have all arrived; called whenever lanes exit, leave a barrier or arrive at one.
     pub(super) fn release(&mut self) {
         for barrier in 0..16 {
-            let arrived = self.waiting(Wait::Sync(barrier));
+            let arrived = self.waiting(PathWait::Sync(barrier));
             if arrived != 0 && self.sync[usize::from(barrier)] & self.live & !arrived == 0 {
                 self.sync[usize::from(barrier)] = 0;
-                self.resume(Wait::Sync(barrier));
+                self.resume(PathWait::Sync(barrier));
             }
         }
         let wanted: Vec<u32> =
-            self.paths.iter().filter_map(|path| if let Wait::Warp(mask) = path.wait { Some(mask) } else { None }).collect();
+            self.paths.iter().filter_map(|path| if let PathWait::Warp(mask) = path.wait { Some(mask) } else { None }).collect();
         for mask in wanted {
-            let arrived = self.waiting(Wait::Warp(mask));
+            let arrived = self.waiting(PathWait::Warp(mask));
             if arrived != 0 && mask & self.live & !arrived == 0 {
-                self.resume(Wait::Warp(mask));
+                self.resume(PathWait::Warp(mask));
             }
         }
     }
 
-    fn waiting(&self, wait: Wait) -> u32 {
+    fn waiting(&self, wait: PathWait) -> u32 {
         self.paths.iter().filter(|path| path.wait == wait).fold(0, |mask, path| mask | path.mask)
     }
 
     /// Resumes the paths that wait for `wait` after their waiting instruction; paths at the same instruction are merged.
-    pub(super) fn resume(&mut self, wait: Wait) {
+    pub(super) fn resume(&mut self, wait: PathWait) {
         let mut going: Vec<Path> = Vec::new();
         self.paths.retain(|path| {
             if path.wait != wait {
@@ -194,7 +194,7 @@ impl Warp {
                     other.turn = other.turn.max(path.turn);
                     other.left = other.left.min(path.left);
                 }
-                None => going.push(Path { place: path.place + 1, wait: Wait::Ready, ..*path }),
+                None => going.push(Path { place: path.place + 1, wait: PathWait::Ready, ..*path }),
             }
             false
         });

@@ -2,7 +2,7 @@
 //!
 //! The numbers were read from kernels compiled for sm_70 to sm_90a; the number of a mnemonic that is not listed is unknown.
 
-use super::parts::Parts;
+use super::parts::MnemonicParts;
 
 /// Number of barriers per CTA.
 pub(in super::super) const BARRIERS: u8 = 16;
@@ -84,7 +84,7 @@ pub(in super::super) fn writes_first(name: &str) -> bool {
 
 /// Returns the number of registers that each register operand of an access covers; 1 for other instructions.
 pub(in super::super) fn access_registers(mnemonic: &str) -> u32 {
-    let parts = Parts::new(mnemonic);
+    let parts = MnemonicParts::new(mnemonic);
     match parts.name() {
         "LD" | "LDC" | "LDG" | "LDL" | "LDS" | "ST" | "STG" | "STL" | "STS" => u32::from(parts.access().1).max(1),
         _ => 1,

@@ -8,10 +8,10 @@ use super::super::error::ProgramError;
 use super::super::listing::{KernelText, TextInst};
 use super::super::operand::{Half, Kind, Operand, PT, RZ, URZ};
 use super::banks::Banks;
-use super::inst::{Address, Inst, POOL, PREDICATE_SINK, PredicateSource, Rows, Source};
-use super::kinds::{AtomicOp, Rule, Special};
+use super::inst::{Address, FIRST_CONSTANT_ROW, Inst, PREDICATE_SINK, PredicateSource, Rows, Source};
+use super::kinds::{AtomicOp, Special, SummationRule};
 use super::op::Op;
-use super::parts::Parts;
+use super::parts::MnemonicParts;
 use super::table::lookup;
 
 /// Maximum instructions of a kernel, which streams number in 24 bits.
@@ -21,7 +21,7 @@ const MAX_CONSTANTS: usize = 0x7f00;
 /// Maximum distance in instructions from a load to the compare-and-swap that checks its value.
 const MAX_SWAP_DISTANCE: usize = 64;
 
-/// A constant operand. The rows of its two words follow the rows of the previous constants, from [`POOL`] on.
+/// A constant operand. The rows of its two words follow the rows of the previous constants, from [`FIRST_CONSTANT_ROW`] on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) enum Constant {
     /// An immediate number.
@@ -45,7 +45,7 @@ impl Constant {
 
 /// The decoded instructions of a kernel, which execute with the constant banks of any launch.
 #[derive(Clone, Debug, Default)]
-pub(in super::super) struct Decoded {
+pub(in super::super) struct DecodedKernel {
     pub(in super::super) code: Box<[Inst]>,
     pub(in super::super) constants: Box<[Constant]>,
     pub(in super::super) rows: Rows,
@@ -54,13 +54,13 @@ pub(in super::super) struct Decoded {
 }
 
 /// Decodes a kernel of the architecture `arch` (80 for sm_80).
-pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks, arch: u32) -> Result<Decoded, ProgramError> {
+pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks, arch: u32) -> Result<DecodedKernel, ProgramError> {
     let named = kernel.code.iter().flat_map(|inst| &inst.operands).filter_map(highest_register).max().unwrap_or(0);
     let sums = kernel.code.iter().filter_map(super::hopper::last_register).max().unwrap_or(0);
     let registers = (u16::from(named) + 8).max(sums + 1);
     let uniform = kernel.code.iter().any(|inst| inst.operands.iter().any(names_uniform));
     let rows = Rows { registers, uniform: if uniform { 72 } else { 0 } };
-    let mut binder = Binder { rows, banks, rule: Rule::of(arch), constants: Vec::new(), places: FxHashMap::default() };
+    let mut binder = Binder { rows, banks, rule: SummationRule::of(arch), constants: Vec::new(), places: FxHashMap::default() };
     if kernel.code.len() > MAX_INSTRUCTIONS {
         return Err(ProgramError::new(file, 0, format!("kernel {} is too long", kernel.name))
             .found(format!("{} instructions", kernel.code.len()))
@@ -78,7 +78,7 @@ pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks, 
     }
     mark_rechecked(&mut code);
     // Reads beyond the last constant return zeros.
-    Ok(Decoded { code: code.into(), constants: binder.constants.into(), rows, destinations: destinations.into() })
+    Ok(DecodedKernel { code: code.into(), constants: binder.constants.into(), rows, destinations: destinations.into() })
 }
 
 /// Marks loads whose value a compare-and-swap checks: the last load before it from the same address, or into the compared register.
@@ -108,7 +108,7 @@ pub(in super::super) fn unsupported_instructions(kernel: &KernelText, banks: &Ba
     for text in &kernel.code {
         // Each instruction has separate constants, so their number is not limited here.
         let rows = Rows { registers: 256, uniform: 72 };
-        let mut binder = Binder { rows, banks, rule: Rule::VOLTA, constants: Vec::new(), places: FxHashMap::default() };
+        let mut binder = Binder { rows, banks, rule: SummationRule::VOLTA, constants: Vec::new(), places: FxHashMap::default() };
         if let Err(problem) = binder.inst(text) {
             refused.push((text.mnemonic.clone(), text.line, problem.what()));
         }
@@ -166,14 +166,14 @@ pub(super) struct Binder<'a> {
     rows: Rows,
     pub(super) banks: &'a Banks,
     /// Summation rule of the architecture's matrix unit.
-    rule: Rule,
+    rule: SummationRule,
     constants: Vec<Constant>,
     places: FxHashMap<Constant, u16>,
 }
 
 impl Binder<'_> {
     fn inst(&mut self, text: &TextInst) -> Result<(Inst, Option<usize>), DecodeError> {
-        let parts = Parts::new(&text.mnemonic);
+        let parts = MnemonicParts::new(&text.mnemonic);
         let (mut op, shape) =
             lookup(parts).map_err(|modifier| modifier.map_or(DecodeError::Opcode, |part| DecodeError::Modifier(part.into())))?;
         // `BMOV R16, B6` reads a convergence barrier and `BMOV B6, R16` writes it.
@@ -371,7 +371,7 @@ impl Binder<'_> {
             return Err(DecodeError::Constants);
         }
         constant.value(self.banks).ok_or(DecodeError::Constant)?;
-        let row = POOL + 2 * self.constants.len() as u16;
+        let row = FIRST_CONSTANT_ROW + 2 * self.constants.len() as u16;
         self.constants.push(constant);
         self.places.insert(constant, row);
         Ok(row)

@@ -6,13 +6,13 @@ use super::super::listing::TextInst;
 use super::super::operand::Kind;
 use super::kinds::{Amount, AtomicOp, AtomicType, Bulk, BulkType, Element, GroupProduct, Mbarrier};
 use super::op::Op;
-use super::parts::Parts;
+use super::parts::MnemonicParts;
 
 /// The operation of a mnemonic and the shape of its operands; the error is the unknown modifier.
-type Found<'a> = Result<(Op, &'static str), Option<&'a str>>;
+type LookupResult<'a> = Result<(Op, &'static str), Option<&'a str>>;
 
 /// Looks up HGMMA, QGMMA, IGMMA or BGMMA. `Binder::product` binds their operands.
-pub(super) fn product(parts: Parts<'_>) -> Found<'_> {
+pub(super) fn product(parts: MnemonicParts<'_>) -> LookupResult<'_> {
     let mut modifiers = parts.modifiers();
     let size = modifiers.next().ok_or(None)?;
     let kinds: Vec<&str> = modifiers.collect();
@@ -62,22 +62,22 @@ pub(super) fn product(parts: Parts<'_>) -> Found<'_> {
 
 /// Returns the highest register that a warp-group product uses.
 pub(super) fn last_register(text: &TextInst) -> Option<u16> {
-    let parts = Parts::new(&text.mnemonic);
+    let parts = MnemonicParts::new(&text.mnemonic);
     if !parts.name().ends_with("GMMA") {
         return None;
     }
     let Ok((Op::GroupProduct(product), _)) = product(parts) else { return None };
     let Kind::Register(first) = text.operands.first()?.kind else { return None };
-    Some((u16::from(first) + sums(product)).min(255) - 1)
+    Some((u16::from(first) + sum_registers(product)).min(255) - 1)
 }
 
 /// Returns the number of registers of a product's sums.
-fn sums(product: GroupProduct) -> u16 {
+fn sum_registers(product: GroupProduct) -> u16 {
     product.n / if product.half { 4 } else { 2 }
 }
 
 /// Looks up SYNCS or ARRIVES.
-pub(super) fn mbarrier(parts: Parts<'_>) -> Found<'_> {
+pub(super) fn mbarrier(parts: MnemonicParts<'_>) -> LookupResult<'_> {
     let check = |known: &[&str]| parts.unknown(&[known]).map_or(Ok(()), |part| Err(Some(part)));
     let op = |op| Op::Mbarrier(op);
     if parts.name() == "ARRIVES" {
@@ -103,7 +103,7 @@ pub(super) fn mbarrier(parts: Parts<'_>) -> Found<'_> {
         check(&["CCTL", "IV", "IVALL"])?;
         return Ok((op(Mbarrier::Invalidate), "m"));
     }
-    const AMOUNTS: [(&str, Amount, Amount, bool); 6] = [
+    const ARRIVAL_AMOUNTS: [(&str, Amount, Amount, bool); 6] = [
         ("A1T0", Amount::One, Amount::None, false),
         ("ART0", Amount::Register, Amount::None, false),
         ("A0TR", Amount::None, Amount::Register, false),
@@ -115,13 +115,13 @@ pub(super) fn mbarrier(parts: Parts<'_>) -> Found<'_> {
     if !parts.has("ARRIVE") {
         return Err(None);
     }
-    let found = AMOUNTS.iter().find(|(name, ..)| name.is_empty() || parts.has(name)).ok_or(None)?;
+    let found = ARRIVAL_AMOUNTS.iter().find(|(name, ..)| name.is_empty() || parts.has(name)).ok_or(None)?;
     let &(_, arrivals, bytes, complete) = found;
     Ok((op(Mbarrier::Arrive { arrivals, bytes, complete, drops: parts.has("OPTOUT") }), "DMS"))
 }
 
 /// Looks up a copy by the tensor memory accelerator. `Binder::bulk` binds its operands.
-pub(super) fn bulk(parts: Parts<'_>) -> Found<'_> {
+pub(super) fn bulk(parts: MnemonicParts<'_>) -> LookupResult<'_> {
     const OPS: &[&str] = &["ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR"];
     const TYPES: &[&str] = &["U32", "S32", "U64", "S64", "F16", "BF16", "F32", "F64", "RN", "FTZ"];
     const RANKS: &[&str] = &["1D", "2D", "3D", "4D", "5D"];

@@ -11,12 +11,12 @@ impl Binder<'_> {
     /// Binds the operands of a product: the sums, the first matrix if it is in registers, the descriptors, the addends, and the predicate
     /// that enables the addition.
     pub(super) fn product(&self, text: &TextInst, inst: &mut Inst, mut product: GroupProduct) -> Result<(), DecodeError> {
-        const SHAPE: DecodeError = DecodeError::Operands("D, S, gdesc[..], S, Q");
+        const SHAPE_ERROR: DecodeError = DecodeError::Operands("D, S, gdesc[..], S, Q");
         let mut operands = text.operands.iter().peekable();
-        let first = operands.next().ok_or(SHAPE)?;
+        let first = operands.next().ok_or(SHAPE_ERROR)?;
         inst.dst = self.destination(first);
         let a = operands.next_if(|operand| matches!(operand.kind, Kind::Register(_)));
-        let Some(Operand { kind: Kind::Descriptor(number, transposed, negated), .. }) = operands.next() else { return Err(SHAPE) };
+        let Some(Operand { kind: Kind::Descriptor(number, transposed, negated), .. }) = operands.next() else { return Err(SHAPE_ERROR) };
         (product.transposed, product.negated) = (*transposed, *negated);
         if let Some(Operand { kind: Kind::Register(number), negate, .. }) = a {
             product.registers = true;
@@ -24,7 +24,7 @@ impl Binder<'_> {
             inst.src[0].row = self.row(*number);
         }
         inst.src[1].row = self.uniform_row(*number);
-        let Some(Operand { kind: Kind::Register(addend), .. }) = operands.next() else { return Err(SHAPE) };
+        let Some(Operand { kind: Kind::Register(addend), .. }) = operands.next() else { return Err(SHAPE_ERROR) };
         inst.src[2].row = self.row(*addend);
         // Missing addends are zero.
         if *addend == RZ {
@@ -34,14 +34,14 @@ impl Binder<'_> {
             let index = match operand.kind {
                 Kind::UniformPredicate(number) => number + 8,
                 Kind::Predicate(number) => number,
-                _ => return Err(SHAPE),
+                _ => return Err(SHAPE_ERROR),
             };
             if *addend != RZ {
                 inst.conditions[0] = PredicateSource { index, invert: operand.invert };
             }
         }
         if operands.any(|operand| operand.kind != Kind::Special("gsb0".into())) {
-            return Err(SHAPE);
+            return Err(SHAPE_ERROR);
         }
         inst.op = Op::GroupProduct(product);
         Ok(())
@@ -49,15 +49,15 @@ impl Binder<'_> {
 
     /// Binds the uniform registers of a copy: the two addresses, and the size or the CTA mask.
     pub(super) fn bulk(&self, text: &TextInst, inst: &mut Inst) -> Result<(), DecodeError> {
-        const SHAPE: DecodeError = DecodeError::Operands("[UR], [UR], UR, desc[UR]");
+        const SHAPE_ERROR: DecodeError = DecodeError::Operands("[UR], [UR], UR, desc[UR]");
         let mut place = 0;
         for operand in &text.operands {
             let number = match operand.kind {
                 Kind::Memory { register: None, uniform: Some(number), offset: 0, .. } | Kind::Uniform(number) => number,
                 Kind::Special(_) => continue,
-                _ => return Err(SHAPE),
+                _ => return Err(SHAPE_ERROR),
             };
-            inst.src.get_mut(place).ok_or(SHAPE)?.row = self.uniform_row(number);
+            inst.src.get_mut(place).ok_or(SHAPE_ERROR)?.row = self.uniform_row(number);
             place += 1;
         }
         let enough = match inst.op {
@@ -67,6 +67,6 @@ impl Binder<'_> {
         };
         // The warp executes one copy, independent of the active lanes.
         inst.uniform = true;
-        if place >= enough { Ok(()) } else { Err(SHAPE) }
+        if place >= enough { Ok(()) } else { Err(SHAPE_ERROR) }
     }
 }

@@ -10,10 +10,10 @@ use super::decode::{Binder, Constant, DecodeError};
 use super::inst::{Inst, Source};
 use super::kinds::{Image, ImageAccess};
 use super::op::Op;
-use super::texture::{SHAPE, SURFACE};
+use super::texture::{SURFACE_OPERANDS, TEXTURE_OPERANDS};
 
 /// Query of TXQ for the sizes of an image.
-const DIMENSIONS: &str = "TEX_HEADER_DIMENSION";
+const SIZES_QUERY: &str = "TEX_HEADER_DIMENSION";
 
 impl Binder<'_> {
     /// Binds the operands of a texture or surface instruction.
@@ -28,21 +28,21 @@ impl Binder<'_> {
         let register = |operand: &Operand| if let Kind::Register(number) = operand.kind { Some(number) } else { None };
         let destination = match image.access {
             ImageAccess::Load { .. } => {
-                inst.dst = self.destination(take(SURFACE)?);
-                inst.src[0].row = self.coordinates(take(SURFACE)?)?;
+                inst.dst = self.destination(take(SURFACE_OPERANDS)?);
+                inst.src[0].row = self.coordinates(take(SURFACE_OPERANDS)?)?;
                 Some(0)
             }
             ImageAccess::Store { .. } => {
-                inst.src[0].row = self.coordinates(take(SURFACE)?)?;
-                inst.src[1].row = self.row(register(take(SURFACE)?).ok_or(wrong(SURFACE))?);
+                inst.src[0].row = self.coordinates(take(SURFACE_OPERANDS)?)?;
+                inst.src[1].row = self.row(register(take(SURFACE_OPERANDS)?).ok_or(wrong(SURFACE_OPERANDS))?);
                 None
             }
             _ => {
-                let (upper, lower, first) = (take(SHAPE)?, take(SHAPE)?, take(SHAPE)?);
+                let (upper, lower, first) = (take(TEXTURE_OPERANDS)?, take(TEXTURE_OPERANDS)?, take(TEXTURE_OPERANDS)?);
                 // The register of the upper components uses the field of an access address.
                 inst.address.row = self.destination(upper);
                 inst.dst = self.destination(lower);
-                inst.src[0].row = self.row(register(first).ok_or(wrong(SHAPE))?);
+                inst.src[0].row = self.row(register(first).ok_or(wrong(TEXTURE_OPERANDS))?);
                 if register(lower) == Some(RZ) { Some(0) } else { Some(1) }
             }
         };
@@ -68,7 +68,7 @@ impl Binder<'_> {
         }
         // The query type precedes the object.
         if let ([Operand { kind: Kind::Special(name), .. }, rest @ ..], ImageAccess::Query) = (operands, image.access) {
-            if name != DIMENSIONS {
+            if name != SIZES_QUERY {
                 return Err(DecodeError::Modifier(name.clone()));
             }
             operands = rest;
@@ -86,7 +86,7 @@ impl Binder<'_> {
         }
         if !is_surface {
             if image.access != ImageAccess::Query {
-                let [Operand { kind: Kind::Special(name), .. }, rest @ ..] = operands else { return Err(wrong(SHAPE)) };
+                let [Operand { kind: Kind::Special(name), .. }, rest @ ..] = operands else { return Err(wrong(TEXTURE_OPERANDS)) };
                 (image.dimensions, image.layered) = match name.as_str() {
                     "1D" => (1, false),
                     "2D" => (2, false),
@@ -100,7 +100,7 @@ impl Binder<'_> {
             image.mask = match operands {
                 [] => 15,
                 [Operand { kind: Kind::Integer(mask @ 1..=15), .. }] => *mask as u8,
-                _ => return Err(wrong(SHAPE)),
+                _ => return Err(wrong(TEXTURE_OPERANDS)),
             };
             // With `.SCR` two groups share coordinates, level of detail and object evenly; otherwise the first group contains the
             // coordinates.
@@ -112,7 +112,7 @@ impl Binder<'_> {
                 inst.src[1].row += 1;
             }
         }
-        inst.address.uniform = object.ok_or(wrong(if is_surface { SURFACE } else { SHAPE }))?;
+        inst.address.uniform = object.ok_or(wrong(if is_surface { SURFACE_OPERANDS } else { TEXTURE_OPERANDS }))?;
         inst.op = Op::Image(image);
         Ok(destination)
     }
@@ -121,7 +121,7 @@ impl Binder<'_> {
     fn coordinates(&self, operand: &Operand) -> Result<u16, DecodeError> {
         match operand.kind {
             Kind::Memory { register, uniform: None, offset: 0, .. } => Ok(self.row(register.unwrap_or(RZ))),
-            _ => Err(DecodeError::Operands(SURFACE)),
+            _ => Err(DecodeError::Operands(SURFACE_OPERANDS)),
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::super::operand::Half;
 use super::kinds::Special;
-use super::op::{Group, Op};
+use super::op::{ExecutorGroup, Op};
 
 /// First row number of constants.
-pub(in super::super) const POOL: u16 = 0x8000;
+pub(in super::super) const FIRST_CONSTANT_ROW: u16 = 0x8000;
 
 /// The layout of a warp's registers: a row holds one register of all 32 lanes.
 ///
@@ -20,7 +20,7 @@ pub(in super::super) struct Rows {
 }
 
 /// Registers of the widest operand.
-const WIDEST: u16 = 8;
+const WIDEST_OPERAND_REGISTERS: u16 = 8;
 
 impl Rows {
     /// Returns the first row that reads as zero.
@@ -30,12 +30,12 @@ impl Rows {
 
     /// Returns the first row that discards writes.
     pub(in super::super) fn sink(self) -> u16 {
-        self.registers + WIDEST
+        self.registers + WIDEST_OPERAND_REGISTERS
     }
 
     /// Returns the row of the first uniform register.
     pub(in super::super) fn first_uniform(self) -> u16 {
-        self.registers + 2 * WIDEST
+        self.registers + 2 * WIDEST_OPERAND_REGISTERS
     }
 
     /// Returns the total number of rows.
@@ -47,7 +47,7 @@ impl Rows {
 /// A source operand: a row and its modifiers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Source {
-    /// Row of a register, or of a constant from [`POOL`] on.
+    /// Row of a register, or of a constant from [`FIRST_CONSTANT_ROW`] on.
     pub(in super::super) row: u16,
     pub(in super::super) negate: bool,
     pub(in super::super) absolute: bool,
@@ -101,7 +101,7 @@ pub(in super::super) struct Address {
 pub(in super::super) struct Inst {
     pub(in super::super) op: Op,
     /// Part of the executor that executes the instruction.
-    pub(in super::super) group: Group,
+    pub(in super::super) group: ExecutorGroup,
     pub(in super::super) guard: PredicateSource,
     /// First row of the destination.
     pub(in super::super) dst: u16,

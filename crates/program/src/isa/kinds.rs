@@ -35,20 +35,20 @@ pub(in super::super) struct Halves {
 pub(in super::super) struct Compare(pub(in super::super) u8);
 
 impl Compare {
-    pub(in super::super) const LESS: u8 = 1;
-    pub(in super::super) const EQUAL: u8 = 2;
-    pub(in super::super) const GREATER: u8 = 4;
-    pub(in super::super) const UNORDERED: u8 = 8;
+    pub(in super::super) const LESS_BIT: u8 = 1;
+    pub(in super::super) const EQUAL_BIT: u8 = 2;
+    pub(in super::super) const GREATER_BIT: u8 = 4;
+    pub(in super::super) const UNORDERED_BIT: u8 = 8;
 
     /// Returns the lanes in which the comparison is true, given the lanes in which the first number is less than, equal to and greater than
     /// the second.
     #[inline(always)]
     pub(in super::super) fn holds(self, less: u32, equal: u32, greater: u32) -> u32 {
         let wanted = |relation: u8, lanes: u32| if self.0 & relation != 0 { lanes } else { 0 };
-        wanted(Self::LESS, less)
-            | wanted(Self::EQUAL, equal)
-            | wanted(Self::GREATER, greater)
-            | wanted(Self::UNORDERED, !(less | equal | greater))
+        wanted(Self::LESS_BIT, less)
+            | wanted(Self::EQUAL_BIT, equal)
+            | wanted(Self::GREATER_BIT, greater)
+            | wanted(Self::UNORDERED_BIT, !(less | equal | greater))
     }
 }
 
@@ -119,7 +119,7 @@ impl Element {
 /// running sum are aligned to the largest exponent among them, truncated to `fraction` bits, and added exactly. The sum is truncated to
 /// single precision or rounded to half precision, and enters the next chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct Rule {
+pub(in super::super) struct SummationRule {
     /// Fraction bits that are kept below the largest exponent.
     pub(in super::super) fraction: u8,
     /// Bytes of a row of the first matrix per chunk.
@@ -128,7 +128,7 @@ pub(in super::super) struct Rule {
     pub(in super::super) zeros: [i16; 2],
 }
 
-impl Rule {
+impl SummationRule {
     /// The rule of Volta, and of Volta's instructions on Turing.
     pub(in super::super) const VOLTA: Self = Self { fraction: 23, bytes: 8, zeros: [-19, -131] };
 
@@ -160,7 +160,7 @@ pub(in super::super) struct Tensor {
     /// True if integer sums saturate at 32 bits.
     pub(in super::super) saturate: bool,
     /// Rule of floating-point sums.
-    pub(in super::super) rule: Rule,
+    pub(in super::super) rule: SummationRule,
 }
 
 /// A matrix product of a warp group: 64 x k by k x n.
@@ -248,7 +248,7 @@ pub(in super::super) enum BulkType {
 
 /// The operands of a minimum or maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Picked {
+pub(in super::super) enum MinMaxOperands {
     /// The first two sources.
     Two,
     /// Three sources.
@@ -260,7 +260,7 @@ pub(in super::super) enum Picked {
 /// A minimum or maximum of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Pick {
-    pub(in super::super) of: Picked,
+    pub(in super::super) of: MinMaxOperands,
     pub(in super::super) signed: bool,
     /// True if each half of a word is processed separately.
     pub(in super::super) halves: bool,
@@ -376,17 +376,17 @@ pub(in super::super) enum ImageAccess {
     Load {
         bytes: u8,
         signed: bool,
-        beyond: Beyond,
+        beyond: SurfaceOverrun,
     },
     Store {
         bytes: u8,
-        beyond: Beyond,
+        beyond: SurfaceOverrun,
     },
 }
 
 /// The behaviour of an access beyond a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Beyond {
+pub(in super::super) enum SurfaceOverrun {
     /// The access traps and stops the program.
     Trap,
     /// The access reads zeros and writes nothing.

@@ -19,10 +19,10 @@ mod texture;
 
 pub(super) use banks::Banks;
 pub(super) use codes::{BARRIERS, access_registers, codes_of, writes_first};
-pub(super) use decode::{Decoded, decode, unsupported_instructions};
+pub(super) use decode::{DecodedKernel, decode, unsupported_instructions};
 pub(super) use inst::{Address, Inst, PREDICATE_SINK, PredicateSource, Rows, Source};
 pub(super) use kinds::{
-    Amount, AtomicOp, AtomicType, Barrier, Beyond, Bulk, BulkType, Compare, Element, Float, GroupProduct, Halves, Image, ImageAccess,
-    Logic, Mbarrier, MufuOp, Number, Pick, Picked, Round, Rule, ShuffleMode, Space, Special, Tensor, VoteMode,
+    Amount, AtomicOp, AtomicType, Barrier, Bulk, BulkType, Compare, Element, Float, GroupProduct, Halves, Image, ImageAccess, Logic,
+    Mbarrier, MinMaxOperands, MufuOp, Number, Pick, Round, ShuffleMode, Space, Special, SummationRule, SurfaceOverrun, Tensor, VoteMode,
 };
-pub(super) use op::{Group, Op};
+pub(super) use op::{ExecutorGroup, Op};

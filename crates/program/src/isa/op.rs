@@ -306,7 +306,7 @@ pub(in super::super) enum Op {
 
 /// The part of the executor that executes an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Group {
+pub(in super::super) enum ExecutorGroup {
     Integer,
     Float,
     Access,
@@ -319,7 +319,7 @@ pub(in super::super) enum Group {
 
 impl Op {
     /// Returns the executor group of the operation.
-    pub(in super::super) fn group(self) -> Group {
+    pub(in super::super) fn group(self) -> ExecutorGroup {
         match self {
             Self::Mov
             | Self::MovPair
@@ -354,7 +354,7 @@ impl Op {
             | Self::DotBytes { .. }
             | Self::AbsDifference { .. }
             | Self::PredicatesToRegister { .. }
-            | Self::RegisterToPredicates => Group::Integer,
+            | Self::RegisterToPredicates => ExecutorGroup::Integer,
             Self::FAdd(_)
             | Self::FMul(_)
             | Self::FMulScaled(..)
@@ -376,7 +376,7 @@ impl Op {
             | Self::HFma(_)
             | Self::HMinMax { .. }
             | Self::CompareHalf { .. }
-            | Self::SetHalf { .. } => Group::Float,
+            | Self::SetHalf { .. } => ExecutorGroup::Float,
             Self::Load { .. }
             | Self::Store { .. }
             | Self::Atomic { .. }
@@ -385,11 +385,11 @@ impl Op {
             | Self::StoreMatrix { .. }
             | Self::CopyAsync { .. }
             | Self::GroupCopies
-            | Self::WaitCopies => Group::Access,
-            Self::Branch => Group::Branch,
-            Self::Image(_) => Group::Image,
-            Self::Mbarrier(_) | Self::Bulk(_) | Self::LoadConstant { .. } => Group::Payload,
-            _ => Group::Other,
+            | Self::WaitCopies => ExecutorGroup::Access,
+            Self::Branch => ExecutorGroup::Branch,
+            Self::Image(_) => ExecutorGroup::Image,
+            Self::Mbarrier(_) | Self::Bulk(_) | Self::LoadConstant { .. } => ExecutorGroup::Payload,
+            _ => ExecutorGroup::Other,
         }
     }
 

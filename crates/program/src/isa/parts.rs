@@ -4,12 +4,12 @@ use super::kinds::{Compare, Float, Halves, Logic, Number, Round};
 
 /// A mnemonic split into opcode name and modifiers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts<'a> {
+pub(super) struct MnemonicParts<'a> {
     /// The whole mnemonic.
     mnemonic: &'a str,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> MnemonicParts<'a> {
     pub(super) fn new(mnemonic: &'a str) -> Self {
         Self { mnemonic }
     }
@@ -58,19 +58,19 @@ impl<'a> Parts<'a> {
     pub(super) fn compare(self) -> Option<Compare> {
         let read = |part: &str| {
             let (ordered, unordered) = match part.strip_suffix('U') {
-                Some(rest) if !rest.is_empty() => (rest, Compare::UNORDERED),
+                Some(rest) if !rest.is_empty() => (rest, Compare::UNORDERED_BIT),
                 _ => (part, 0),
             };
             Some(match ordered {
                 "F" => 0,
-                "LT" => Compare::LESS | unordered,
-                "EQ" => Compare::EQUAL | unordered,
-                "LE" => Compare::LESS | Compare::EQUAL | unordered,
-                "GT" => Compare::GREATER | unordered,
-                "NE" => Compare::LESS | Compare::GREATER | unordered,
-                "GE" => Compare::GREATER | Compare::EQUAL | unordered,
-                "NUM" => Compare::LESS | Compare::EQUAL | Compare::GREATER,
-                "NAN" => Compare::UNORDERED,
+                "LT" => Compare::LESS_BIT | unordered,
+                "EQ" => Compare::EQUAL_BIT | unordered,
+                "LE" => Compare::LESS_BIT | Compare::EQUAL_BIT | unordered,
+                "GT" => Compare::GREATER_BIT | unordered,
+                "NE" => Compare::LESS_BIT | Compare::GREATER_BIT | unordered,
+                "GE" => Compare::GREATER_BIT | Compare::EQUAL_BIT | unordered,
+                "NUM" => Compare::LESS_BIT | Compare::EQUAL_BIT | Compare::GREATER_BIT,
+                "NAN" => Compare::UNORDERED_BIT,
                 "T" => 15,
                 _ => return None,
             })

@@ -4,21 +4,23 @@
 //! a source predicate, `M` an address, `C` a constant with an address, `B` a convergence barrier, `I` an immediate number or code address,
 //! `R` a special register, and `*` any operand, which is ignored. The lower-case letters `d`, `p`, `s`, `q` and `i` are the optional forms.
 
-use super::kinds::{AtomicOp, AtomicType, Barrier, Logic, Mbarrier, MufuOp, Number, Pick, Picked, Round, ShuffleMode, Space, VoteMode};
+use super::kinds::{
+    AtomicOp, AtomicType, Barrier, Logic, Mbarrier, MinMaxOperands, MufuOp, Number, Pick, Round, ShuffleMode, Space, VoteMode,
+};
 use super::op::Op;
-use super::parts::Parts;
+use super::parts::MnemonicParts;
 use super::{hopper, tensor, texture};
 
-const ROUND: &[&str] = &["RN", "RZ", "RM", "RP", "TRUNC", "FLOOR", "CEIL"];
-const COMPARE: &[&str] =
+const ROUND_MODIFIERS: &[&str] = &["RN", "RZ", "RM", "RP", "TRUNC", "FLOOR", "CEIL"];
+const COMPARE_MODIFIERS: &[&str] =
     &["F", "LT", "EQ", "LE", "GT", "NE", "GE", "NUM", "NAN", "LTU", "EQU", "LEU", "GTU", "NEU", "GEU", "T", "AND", "OR", "XOR"];
-const INTEGERS: &[&str] = &["U8", "S8", "U16", "S16", "U32", "S32", "U64", "S64"];
-const FLOATS: &[&str] = &["F16", "F32", "F64", "BF16"];
+const INTEGER_TYPES: &[&str] = &["U8", "S8", "U16", "S16", "U32", "S32", "U64", "S64"];
+const FLOAT_TYPES: &[&str] = &["F16", "F32", "F64", "BF16"];
 /// Modifiers of integer minima and maxima.
-const PICKS: &[&str] = &["U32", "S32", "U16x2", "S16x2", "RELU"];
-const HALVES: &[&str] = &["BF16_V2", "SAT", "RELU"];
+const MIN_MAX_MODIFIERS: &[&str] = &["U32", "S32", "U16x2", "S16x2", "RELU"];
+const HALF_MODIFIERS: &[&str] = &["BF16_V2", "SAT", "RELU"];
 /// Scopes, orders and hints of accesses; they have no effect on sequential execution of a launch.
-const HINTS: &[&str] = &[
+const ACCESS_HINTS: &[&str] = &[
     "E",
     "U",
     "SYS",
@@ -43,11 +45,11 @@ const HINTS: &[&str] = &[
     "RELAXED",
     "CONSISTENCY",
 ];
-const WIDTHS: &[&str] = &["U8", "S8", "U16", "S16", "32", "64", "128"];
+const ACCESS_WIDTHS: &[&str] = &["U8", "S8", "U16", "S16", "32", "64", "128"];
 
 /// Returns the operation of a mnemonic and the shape of its operands. The error is the unknown modifier, or `None` if the opcode itself is
 /// unknown.
-pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<&'a str>> {
+pub(super) fn lookup<'a>(parts: MnemonicParts<'a>) -> Result<(Op, &'static str), Option<&'a str>> {
     let name = parts.name();
     // Opcodes of the uniform datapath have the semantics of the per-lane opcodes.
     let plain = match name {
@@ -82,7 +84,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
         // The predicate is true if lanes have different values.
         "R2UR" => row(&[], Op::ReadFirst, "pDS"),
         "ULDC" => match parts.access() {
-            (number @ Number::Integer(1 | 2, _), _) => row(&[WIDTHS], Op::Extract(number), "DS"),
+            (number @ Number::Integer(1 | 2, _), _) => row(&[ACCESS_WIDTHS], Op::Extract(number), "DS"),
             (Number::Integer(4, _), 2) => row(&[&["64"]], Op::MovPair, "DS"),
             _ => row(&[], Op::Mov, "DS"),
         },
@@ -94,7 +96,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
         "ISETP" => {
             let (compare, logic) = compared()?;
             let extended = parts.has("EX");
-            row(&[COMPARE, &["EX", "U32"]], Op::CompareInt { compare, signed, logic, extended }, "PPSSQq")
+            row(&[COMPARE_MODIFIERS, &["EX", "U32"]], Op::CompareInt { compare, signed, logic, extended }, "PPSSQq")
         }
         "LOP3" => {
             let logic = if parts.has("PAND") { Logic::And } else { Logic::Or };
@@ -105,17 +107,19 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             let wide = parts.has("U64") || parts.has("S64");
             let signed = parts.has("S32") || parts.has("S64");
             let op = Op::Shift { left: parts.has("L"), high: parts.has("HI"), wrap: parts.has("W"), wide, signed };
-            row(&[&["L", "R", "W", "HI"], INTEGERS], op, "DSSS")
+            row(&[&["L", "R", "W", "HI"], INTEGER_TYPES], op, "DSSS")
         }
         "LEA" => {
             let (high, extended, sign) = (parts.has("HI"), parts.has("X"), parts.has("SX32"));
             let shape = if high && !sign { "DpSSSIq" } else { "DpSSIq" };
             row(&[&["HI", "X", "SX32"]], Op::ShiftAdd { high, extended, sign }, shape)
         }
-        "VIMNMX" if parts.has("U16x2") || parts.has("S16x2") || parts.has("RELU") => row(&[PICKS], pick(parts, Picked::Two), "DppSSQ"),
+        "VIMNMX" if parts.has("U16x2") || parts.has("S16x2") || parts.has("RELU") => {
+            row(&[MIN_MAX_MODIFIERS], pick(parts, MinMaxOperands::Two), "DppSSQ")
+        }
         "IMNMX" | "VIMNMX" => row(&[&["U32", "S32"]], Op::MinMax { signed }, "DSSQ"),
-        "VIMNMX3" => row(&[PICKS], pick(parts, Picked::Three), "DSSSQ"),
-        "VIADDMNMX" => row(&[PICKS], pick(parts, Picked::Sum), "DSSSQ"),
+        "VIMNMX3" => row(&[MIN_MAX_MODIFIERS], pick(parts, MinMaxOperands::Three), "DSSSQ"),
+        "VIADDMNMX" => row(&[MIN_MAX_MODIFIERS], pick(parts, MinMaxOperands::Sum), "DSSSQ"),
         "IABS" => row(&[], Op::Abs, "DS"),
         "POPC" => row(&[], Op::PopCount, "DS"),
         "FLO" => row(&[&["U32", "SH"]], Op::FindLeading { signed, shift: parts.has("SH") }, "DS"),
@@ -139,11 +143,11 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
         }
         "I2I" => {
             let to = parts.integer().unwrap_or(Number::Integer(4, true));
-            row(&[INTEGERS, &["SAT"]], Op::IntToInt(to), "DS")
+            row(&[INTEGER_TYPES, &["SAT"]], Op::IntToInt(to), "DS")
         }
         "I2IP" => {
             let to = parts.integer().unwrap_or(Number::Integer(4, true));
-            row(&[INTEGERS, &["SAT"]], Op::PackIntegers(to), "DSSS")
+            row(&[INTEGER_TYPES, &["SAT"]], Op::PackIntegers(to), "DSSS")
         }
         "VABSDIFF" => row(&[&["U32"]], Op::AbsDifference { signed }, "DSSS"),
         "P2R" | "UP2UR" => {
@@ -151,23 +155,23 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             row(&[&["B0", "B1", "B2", "B3"]], Op::PredicatesToRegister { byte }, "D*SS")
         }
         "R2P" | "UR2UP" => row(&[], Op::RegisterToPredicates, "*SS"),
-        "FADD" => row(&[ROUND, &["FTZ", "SAT"]], Op::FAdd(parts.float()), "DSS"),
+        "FADD" => row(&[ROUND_MODIFIERS, &["FTZ", "SAT"]], Op::FAdd(parts.float()), "DSS"),
         "FMUL" => {
             const SCALES: &[&str] = &["D2", "D4", "D8", "M2", "M4", "M8"];
             let exponent = [-1, -2, -3, 1, 2, 3].into_iter().zip(SCALES).find(|(_, name)| parts.has(name)).map(|(exponent, _)| exponent);
             let op = exponent.map_or(Op::FMul(parts.float()), |exponent| Op::FMulScaled(parts.float(), exponent));
-            row(&[ROUND, &["FTZ", "SAT"], SCALES], op, "DSS")
+            row(&[ROUND_MODIFIERS, &["FTZ", "SAT"], SCALES], op, "DSS")
         }
-        "FFMA" => row(&[ROUND, &["FTZ", "SAT"]], Op::FFma(parts.float()), "DSSS"),
+        "FFMA" => row(&[ROUND_MODIFIERS, &["FTZ", "SAT"]], Op::FFma(parts.float()), "DSSS"),
         "FMNMX" => row(&[&["FTZ", "NAN"]], Op::FMinMax { flush: parts.has("FTZ"), number: !parts.has("NAN") }, "DSSQ"),
         "FSETP" => {
             let (compare, logic) = compared()?;
-            row(&[COMPARE, &["FTZ"]], Op::CompareFloat { compare, logic, flush: parts.has("FTZ") }, "PPSSQ")
+            row(&[COMPARE_MODIFIERS, &["FTZ"]], Op::CompareFloat { compare, logic, flush: parts.has("FTZ") }, "PPSSQ")
         }
         "FSET" => {
             let (compare, logic) = compared()?;
             let op = Op::SetFloat { compare, logic, flush: parts.has("FTZ"), float: parts.has("BF") };
-            row(&[COMPARE, &["FTZ", "BF"]], op, "DSSQ")
+            row(&[COMPARE_MODIFIERS, &["FTZ", "BF"]], op, "DSSQ")
         }
         "FSEL" => row(&[&["FTZ"]], Op::FSelect, "DSSQ"),
         "FCHK" => row(&[&["DIVIDE"]], Op::CheckDivision, "PSS"),
@@ -192,29 +196,29 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             let bfloat = parts.has("BF16");
             row(&[known, &["F16", "BF16"]], if bfloat || parts.has("F16") { Op::MufuHalf { op, bfloat } } else { Op::Mufu(op) }, "DS")
         }
-        "DADD" => row(&[ROUND], Op::DAdd(parts.round()), "DSS"),
-        "DMUL" => row(&[ROUND], Op::DMul(parts.round()), "DSS"),
-        "DFMA" => row(&[ROUND], Op::DFma(parts.round()), "DSSS"),
+        "DADD" => row(&[ROUND_MODIFIERS], Op::DAdd(parts.round()), "DSS"),
+        "DMUL" => row(&[ROUND_MODIFIERS], Op::DMul(parts.round()), "DSS"),
+        "DFMA" => row(&[ROUND_MODIFIERS], Op::DFma(parts.round()), "DSSS"),
         "DSETP" if parts.has("MIN") || parts.has("MAX") => {
             row(&[&["MIN", "MAX", "AND"]], Op::PickDouble { max: parts.has("MAX") }, "PPSSQ")
         }
         "DSETP" => {
             let (compare, logic) = compared()?;
-            row(&[COMPARE], Op::CompareDouble { compare, logic }, "PPSSQ")
+            row(&[COMPARE_MODIFIERS], Op::CompareDouble { compare, logic }, "PPSSQ")
         }
         "HADD2" if parts.has("F32") => row(&[&["F32"]], Op::HAddSingle, "DSS"),
-        "HADD2" => row(&[HALVES], Op::HAdd(parts.halves()), "DSS"),
-        "HMUL2" => row(&[HALVES], Op::HMul(parts.halves()), "DSS"),
-        "HFMA2" => row(&[HALVES, &["MMA"]], Op::HFma(parts.halves()), "DSSS"),
+        "HADD2" => row(&[HALF_MODIFIERS], Op::HAdd(parts.halves()), "DSS"),
+        "HMUL2" => row(&[HALF_MODIFIERS], Op::HMul(parts.halves()), "DSS"),
+        "HFMA2" => row(&[HALF_MODIFIERS, &["MMA"]], Op::HFma(parts.halves()), "DSSS"),
         "HMNMX2" => row(&[&["BF16_V2", "NAN"]], Op::HMinMax { bfloat: parts.has("BF16_V2"), number: !parts.has("NAN") }, "DSSQ"),
         "HSETP2" => {
             let (compare, logic) = compared()?;
-            row(&[COMPARE, &["BF16_V2"]], Op::CompareHalf { compare, logic, bfloat: parts.has("BF16_V2") }, "PPSSQ")
+            row(&[COMPARE_MODIFIERS, &["BF16_V2"]], Op::CompareHalf { compare, logic, bfloat: parts.has("BF16_V2") }, "PPSSQ")
         }
         "HSET2" => {
             let (compare, logic) = compared()?;
             let op = Op::SetHalf { compare, logic, bfloat: parts.has("BF16_V2"), float: parts.has("BF") };
-            row(&[COMPARE, &["BF16_V2", "BF"]], op, "DSSQ")
+            row(&[COMPARE_MODIFIERS, &["BF16_V2", "BF"]], op, "DSSQ")
         }
         "HMMA" | "IMMA" | "DMMA" => tensor::lookup(parts),
         "TEX" | "TLD" | "TLD4" | "TXD" | "TXQ" | "SULD" | "SUST" => texture::lookup(parts),
@@ -223,28 +227,28 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             let mut kinds = parts.floats();
             let (to, from) = (kinds.next().unwrap_or(Number::Float(4)), kinds.next().unwrap_or(Number::Float(4)));
             let op = Op::FloatToFloat { to, from, round: parts.round(), flush: parts.has("FTZ"), integral: None };
-            row(&[ROUND, FLOATS, &["FTZ"]], op, "DS")
+            row(&[ROUND_MODIFIERS, FLOAT_TYPES, &["FTZ"]], op, "DS")
         }
         "FRND" => {
             let kind = parts.floats().next().unwrap_or(Number::Float(4));
             let integral = Some(parts.round());
             let op = Op::FloatToFloat { to: kind, from: kind, round: Round::Near, flush: parts.has("FTZ"), integral };
-            row(&[ROUND, FLOATS, &["FTZ"]], op, "DS")
+            row(&[ROUND_MODIFIERS, FLOAT_TYPES, &["FTZ"]], op, "DS")
         }
         "F2I" => {
             let from = parts.floats().next().unwrap_or(Number::Float(4));
             let to = parts.integer().unwrap_or(Number::Integer(4, true));
             let op = Op::FloatToInt { to, from, round: parts.round(), flush: parts.has("FTZ") };
-            row(&[ROUND, FLOATS, INTEGERS, &["FTZ", "NTZ"]], op, "DS")
+            row(&[ROUND_MODIFIERS, FLOAT_TYPES, INTEGER_TYPES, &["FTZ", "NTZ"]], op, "DS")
         }
         "I2F" | "I2FP" => {
             let to = parts.floats().next().unwrap_or(Number::Float(4));
             let from = parts.integer().unwrap_or(Number::Integer(4, true));
-            row(&[ROUND, FLOATS, INTEGERS], Op::IntToFloat { to, from, round: parts.round() }, "DS")
+            row(&[ROUND_MODIFIERS, FLOAT_TYPES, INTEGER_TYPES], Op::IntToFloat { to, from, round: parts.round() }, "DS")
         }
         "F2FP" => {
             let op = Op::PackHalves { bfloat: parts.has("BF16"), round: parts.round(), rectify: parts.has("RELU") };
-            row(&[ROUND, &["PACK_AB", "F16", "F32", "BF16", "RELU"]], op, "DSS")
+            row(&[ROUND_MODIFIERS, &["PACK_AB", "F16", "F32", "BF16", "RELU"]], op, "DSS")
         }
         "VOTE" => {
             let read = |part: &str| match part {
@@ -276,16 +280,16 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
         "CS2R" => row(&[&["32"]], Op::Special(super::Special::Zero, !parts.has("32")), "DR"),
         "LDC" => {
             let (number, words) = parts.access();
-            row(&[WIDTHS], Op::LoadConstant { number, words }, "DC")
+            row(&[ACCESS_WIDTHS], Op::LoadConstant { number, words }, "DC")
         }
         "LD" | "LDG" | "LDS" | "LDL" => {
             let (number, words) = parts.access();
-            row(&[HINTS, WIDTHS], Op::Load { space: space(plain), number, words }, "DM")
+            row(&[ACCESS_HINTS, ACCESS_WIDTHS], Op::Load { space: space(plain), number, words }, "DM")
         }
         "ST" | "STG" | "STS" | "STL" => {
             let (number, words) = parts.access();
             let bytes = if let Number::Integer(bytes, _) = number { bytes * words } else { 4 };
-            row(&[HINTS, WIDTHS], Op::Store { space: space(plain), bytes }, "MS")
+            row(&[ACCESS_HINTS, ACCESS_WIDTHS], Op::Store { space: space(plain), bytes }, "MS")
         }
         "ATOM" | "ATOMG" | "ATOMS" | "RED" | "REDG" => atomic(parts, plain, check),
         "LDSM" => {
@@ -294,7 +298,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
         }
         "LDGSTS" => {
             let (_, words) = parts.access();
-            row(&[HINTS, &["64", "128", "BYPASS", "ACCESS", "ZFILL"]], Op::CopyAsync { bytes: 4 * words }, "NMq")
+            row(&[ACCESS_HINTS, &["64", "128", "BYPASS", "ACCESS", "ZFILL"]], Op::CopyAsync { bytes: 4 * words }, "NMq")
         }
         "LDGDEPBAR" => row(&[], Op::GroupCopies, ""),
         "DEPBAR" => row(&[&["LE"]], Op::WaitCopies, "bi*"),
@@ -343,7 +347,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
 }
 
 fn imad<'a>(
-    parts: Parts<'a>,
+    parts: MnemonicParts<'a>,
     signed: bool,
     check: impl Fn(&[&[&str]]) -> Result<(), Option<&'a str>>,
 ) -> Result<(Op, &'static str), Option<&'a str>> {
@@ -358,13 +362,13 @@ fn imad<'a>(
     })
 }
 
-fn pick(parts: Parts<'_>, of: Picked) -> Op {
+fn pick(parts: MnemonicParts<'_>, of: MinMaxOperands) -> Op {
     let unsigned = parts.has("U32") || parts.has("U16x2");
     let halves = parts.has("U16x2") || parts.has("S16x2");
     Op::Pick(Pick { of, signed: !unsigned, halves, rectify: parts.has("RELU") })
 }
 
-fn bmov(parts: Parts<'_>) -> Result<(Op, &'static str), Option<&str>> {
+fn bmov(parts: MnemonicParts<'_>) -> Result<(Op, &'static str), Option<&str>> {
     if let Some(part) = parts.unknown(&[&["32", "CLEAR"]]) {
         return Err(Some(part));
     }
@@ -382,13 +386,13 @@ fn space(name: &str) -> Space {
 }
 
 fn atomic<'a>(
-    parts: Parts<'a>,
+    parts: MnemonicParts<'a>,
     name: &str,
     check: impl Fn(&[&[&str]]) -> Result<(), Option<&'a str>>,
 ) -> Result<(Op, &'static str), Option<&'a str>> {
     const OPS: &[&str] = &["ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR", "EXCH", "CAS", "CAST", "POPC", "SPIN"];
     const TYPES: &[&str] = &["32", "64", "S32", "S64", "U64", "U32", "F32", "F64", "F16x2", "FTZ", "RN"];
-    check(&[OPS, TYPES, HINTS])?;
+    check(&[OPS, TYPES, ACCESS_HINTS])?;
     let op = if parts.has("POPC") { AtomicOp::Count } else { parts.find(AtomicOp::named).ok_or(None)? };
     let read = |part: &str| {
         Some(match part {

@@ -1,14 +1,14 @@
 //! The table of tensor instructions: shapes and element types of a warp's matrix products.
 
-use super::kinds::{Element, Rule, Tensor};
+use super::kinds::{Element, SummationRule, Tensor};
 use super::op::Op;
-use super::parts::Parts;
+use super::parts::MnemonicParts;
 
 /// Returns the operation of HMMA, IMMA or DMMA and the shape of its operands; the error is the unknown modifier.
 ///
 /// The number after the opcode is m, n and k of the product written together: 16816 is 16 x 8 with k = 16. Volta's 884 is a step of a
 /// product in each of four groups of lanes.
-pub(super) fn lookup(parts: Parts<'_>) -> Result<(Op, &'static str), Option<&str>> {
+pub(super) fn lookup(parts: MnemonicParts<'_>) -> Result<(Op, &'static str), Option<&str>> {
     let mut modifiers = parts.modifiers();
     let size = modifiers.next().ok_or(None)?;
     let rest: Vec<&str> = modifiers.collect();
@@ -69,5 +69,5 @@ pub(super) fn lookup(parts: Parts<'_>) -> Result<(Op, &'static str), Option<&str
         }
     };
     let half = parts.name() == "HMMA" && !rest.contains(&"F32");
-    Ok((Op::Tensor(Tensor { m, k, a, b, half, saturate: rest.contains(&"SAT"), rule: Rule::VOLTA }), "DSSS"))
+    Ok((Op::Tensor(Tensor { m, k, a, b, half, saturate: rest.contains(&"SAT"), rule: SummationRule::VOLTA }), "DSSS"))
 }

@@ -55,12 +55,12 @@ pub(in super::super) fn program(path: &Path) -> Result<ProgramReport, ProgramErr
         archs.push(arch);
         report = Some(program);
     }
-    let Some(program) = report else { return super::load(path, None, &[]).map(|program| facts(&program, archs)) };
+    let Some(program) = report else { return super::load(path, None, &[]).map(|program| program_report(&program, archs)) };
     program.memory()?;
-    Ok(facts(&program, archs))
+    Ok(program_report(&program, archs))
 }
 
-fn facts(program: &Program, archs: Vec<u32>) -> ProgramReport {
+fn program_report(program: &Program, archs: Vec<u32>) -> ProgramReport {
     ProgramReport {
         name: program.name.clone(),
         archs,

@@ -20,7 +20,7 @@ use super::super::listing::{KernelText, Module};
 use super::super::schema::{CopyRow, LaunchRow, Value};
 use super::super::statics::statics;
 use super::super::tensor_map::{self, TensorMap};
-use super::super::{Launch, Program};
+use super::super::{BoundLaunch, Program};
 use super::Loader;
 
 /// Maximum launches of a program.
@@ -29,9 +29,9 @@ pub(in super::super) const MAX_LAUNCHES: usize = MAX_KERNELS;
 pub(in super::super) const MAX_GRID: [i64; 3] = [0x7fff_ffff, 0xffff, 0xffff];
 pub(in super::super) const MAX_BLOCK: [i64; 3] = [1024, 1024, 64];
 /// Bytes of stack per thread in addition to the local memory of a kernel that calls functions; the listing does not include their frames.
-const STACK: usize = 1024;
+const STACK_BYTES: usize = 1024;
 /// Maximum bytes of shared memory per CTA.
-const MAX_SHARED: i64 = 228 << 10;
+const MAX_SHARED_BYTES: i64 = 228 << 10;
 
 /// The module and objects that launches are bound to.
 pub(super) struct BindContext<'a> {
@@ -61,19 +61,19 @@ impl Loader<'_> {
                 } else {
                     "a launch has neither or both of `kernel` and `sequence`"
                 };
-                return Err(self.bad(what).expected("one of them"));
+                return Err(self.row_problem(what).expected("one of them"));
             }
             if !row.sequence.is_empty() && row.has_events() {
-                return Err(self.bad("a sequence records or awaits an event").expected("`record` and `wait` in its launches"));
+                return Err(self.row_problem("a sequence records or awaits an event").expected("`record` and `wait` in its launches"));
             }
             if !row.sequence.is_empty() && row.programmatic {
                 let what = "a sequence is a programmatic dependent launch";
-                return Err(self.bad_key("programmatic", what).expected("`programmatic` in its launches"));
+                return Err(self.key_problem("programmatic", what).expected("`programmatic` in its launches"));
             }
             let repeat = row.repeat.as_ref().map_or(Ok(1), |value| self.number(value, "repeat"))?;
             if repeat < 0 {
                 return Err(self
-                    .bad_key("repeat", "a launch is repeated a negative number of times")
+                    .key_problem("repeat", "a launch is repeated a negative number of times")
                     .found(repeat.to_string())
                     .expected("0 or more"));
             }
@@ -82,7 +82,7 @@ impl Loader<'_> {
             }
             if let Some(index) = row.index.as_ref().filter(|index| self.parameters.iter().any(|(name, _)| name == *index)) {
                 let help = "choose a name that neither a parameter nor the index of a sequence around it has";
-                return Err(self.bad_key("index", "the index of a launch hides a parameter").found(index.clone()).help(help));
+                return Err(self.key_problem("index", "the index of a launch hides a parameter").found(index.clone()).help(help));
             }
             for i in 0..repeat {
                 self.row(spanned);
@@ -102,7 +102,7 @@ impl Loader<'_> {
                     self.events(row, program.launches.len(), &mut launch)?;
                     self.programmatic(row, &program.launches, &mut launch)?;
                     if launch.copy.is_none() {
-                        self.launched.note(&launch.kernel);
+                        self.launched.record_launch(&launch.kernel);
                     }
                     if row.setup { program.setup.push(launch) } else { program.launches.push(launch) }
                 } else {
@@ -118,16 +118,16 @@ impl Loader<'_> {
 
     fn too_many(&self) -> ProgramError {
         let help = "divide the launches among several programs";
-        self.bad("the program launches too many kernels").expected(format!("at most {MAX_LAUNCHES}")).help(help)
+        self.row_problem("the program launches too many kernels").expected(format!("at most {MAX_LAUNCHES}")).help(help)
     }
 
     /// Binds the events that a launch waits for and the event that it records; `number` is the launch's index in the program.
     ///
     /// A stream waits for the last launch earlier in the file that recorded an event, so that launches never wait for each other in a
     /// cycle.
-    fn events(&mut self, row: &LaunchRow, number: usize, launch: &mut Launch) -> Result<(), ProgramError> {
+    fn events(&mut self, row: &LaunchRow, number: usize, launch: &mut BoundLaunch) -> Result<(), ProgramError> {
         if row.setup && row.has_events() {
-            return Err(self.bad("a launch of the setup records or awaits an event").expected("events among the other launches"));
+            return Err(self.row_problem("a launch of the setup records or awaits an event").expected("events among the other launches"));
         }
         for event in &row.wait {
             let known = self.events.iter().find(|(name, _)| name == event);
@@ -145,11 +145,11 @@ impl Loader<'_> {
     }
 
     /// Records the programmatic dependency of a launch on the previous launch in its stream, which must exist and be a kernel.
-    fn programmatic(&self, row: &LaunchRow, before: &[Launch], launch: &mut Launch) -> Result<(), ProgramError> {
+    fn programmatic(&self, row: &LaunchRow, before: &[BoundLaunch], launch: &mut BoundLaunch) -> Result<(), ProgramError> {
         if !row.programmatic {
             return Ok(());
         }
-        let bad = |what: &str, help: &str| Err(self.bad_key("programmatic", what).found("programmatic = true").help(help));
+        let bad = |what: &str, help: &str| Err(self.key_problem("programmatic", what).found("programmatic = true").help(help));
         if row.setup {
             return bad("a launch of the setup is a programmatic dependent launch", "remove `programmatic`: the setup belongs to no run");
         }
@@ -157,7 +157,7 @@ impl Loader<'_> {
             return bad("a copy is a programmatic dependent launch", "remove `programmatic`: only kernels can be programmatic dependents");
         }
         let stream = (launch.gpu.unwrap_or_default(), launch.stream);
-        let same = |other: &Launch| (other.gpu.unwrap_or_default(), other.stream) == stream;
+        let same = |other: &BoundLaunch| (other.gpu.unwrap_or_default(), other.stream) == stream;
         match before.iter().rposition(same).map(|place| (place, &before[place])) {
             None => {
                 let what = format!("a programmatic dependent launch is the first launch of stream {} on {}", stream.1.0, stream.0);
@@ -179,7 +179,7 @@ impl Loader<'_> {
         if problem.file != self.path || problem.line > 0 {
             return problem;
         }
-        ProgramError { line: self.bad_key(key, "").line, ..problem }
+        ProgramError { line: self.key_problem(key, "").line, ..problem }
     }
 
     fn dimensions(&self, values: &[Value], what: &str, most: [i64; 3]) -> Result<Dim3, ProgramError> {
@@ -187,15 +187,15 @@ impl Loader<'_> {
         extents(self.path, &sizes, what, most).map_err(|problem| self.of_key(what, problem))
     }
 
-    fn launch(&self, row: &LaunchRow, program: &Program, bound: &BindContext<'_>) -> Result<Launch, ProgramError> {
+    fn launch(&self, row: &LaunchRow, program: &Program, bound: &BindContext<'_>) -> Result<BoundLaunch, ProgramError> {
         let name = row.kernel.as_deref().unwrap_or_default();
-        let text = bound.module.named(self.path, name).map_err(|problem| self.of_key("kernel", problem))?;
+        let text = bound.module.find_kernel(self.path, name).map_err(|problem| self.of_key("kernel", problem))?;
         let grid = self.dimensions(&row.grid, "grid", MAX_GRID)?;
         let block = self.dimensions(&row.block, "block", MAX_BLOCK)?;
         let dynamic = row.shared.as_ref().map_or(Ok(0), |value| self.number(value, "shared"))?;
         let stream = row.stream.as_ref().map_or(Ok(0), |value| self.number(value, "stream"))?;
         let stream =
-            u64::try_from(stream).map_err(|_| self.bad_key("stream", "a stream is a number from 0 on").found(stream.to_string()))?;
+            u64::try_from(stream).map_err(|_| self.key_problem("stream", "a stream is a number from 0 on").found(stream.to_string()))?;
         let argument = |number: usize, size: usize| {
             let what = format!("argument {number} of kernel {}", text.name);
             self.argument(&row.arguments[number], size, (program, bound), &what)
@@ -204,7 +204,17 @@ impl Loader<'_> {
         let textures = Arc::clone(&bound.textures.1);
         let cluster = if row.cluster.is_empty() { None } else { Some(self.dimensions(&row.cluster, "cluster", [16; 3])?) };
         let cooperative = row.cooperative;
-        let shape = Shape { grid, block, dynamic, limit: bound.limit, globals, stream: StreamId(stream), textures, cluster, cooperative };
+        let shape = LaunchParameters {
+            grid,
+            block,
+            dynamic,
+            limit: bound.limit,
+            globals,
+            stream: StreamId(stream),
+            textures,
+            cluster,
+            cooperative,
+        };
         let launch = bind(
             self.path,
             (bound.module, text),
@@ -224,15 +234,17 @@ impl Loader<'_> {
     pub(super) fn gpu(&self, value: Option<&Value>) -> Result<Option<GpuId>, ProgramError> {
         let Some(value) = value else { return Ok(None) };
         let number = self.number(value, "gpu")?;
-        let gpu = u8::try_from(number).map_err(|_| self.bad_key("gpu", "a GPU is a number from 0 to 255").found(number.to_string()))?;
+        let gpu = u8::try_from(number).map_err(|_| self.key_problem("gpu", "a GPU is a number from 0 to 255").found(number.to_string()))?;
         Ok(Some(GpuId(gpu)))
     }
 
     /// Returns a copy between memories, as a launch.
-    fn copy(&self, row: &LaunchRow, copy: &CopyRow, program: &Program, bound: &BindContext<'_>) -> Result<Launch, ProgramError> {
+    fn copy(&self, row: &LaunchRow, copy: &CopyRow, program: &Program, bound: &BindContext<'_>) -> Result<BoundLaunch, ProgramError> {
         if row.setup || !(row.grid.is_empty() && row.block.is_empty() && row.arguments.is_empty() && row.shared.is_none()) {
             let expected = "`copy` with `gpu`, `stream`, `record`, `wait` and `repeat` alone";
-            return Err(self.bad("a copy belongs to the setup, or has a grid, a block, shared memory or arguments").expected(expected));
+            return Err(self
+                .row_problem("a copy belongs to the setup, or has a grid, a block, shared memory or arguments")
+                .expected(expected));
         }
         let address = |value: &Value, what: &str| -> Result<u64, ProgramError> {
             let bytes = self.argument(value, 8, (program, bound), &format!("`{what}` of a copy"))?;
@@ -250,13 +262,16 @@ impl Loader<'_> {
         };
         if bytes < 1 || !whole(from) || !whole(to) {
             let expected = "at least one byte, all of them in one buffer at either end";
-            return Err(self.bad_key("copy", "a copy leaves its buffers, or copies nothing").found(bytes.to_string()).expected(expected));
+            return Err(self
+                .key_problem("copy", "a copy leaves its buffers, or copies nothing")
+                .found(bytes.to_string())
+                .expected(expected));
         }
         let stream = row.stream.as_ref().map_or(Ok(0), |value| self.number(value, "stream"))?;
         let stream =
-            u64::try_from(stream).map_err(|_| self.bad_key("stream", "a stream is a number from 0 on").found(stream.to_string()))?;
+            u64::try_from(stream).map_err(|_| self.key_problem("stream", "a stream is a number from 0 on").found(stream.to_string()))?;
         let one = Dim3 { x: 1, y: 1, z: 1 };
-        Ok(Launch {
+        Ok(BoundLaunch {
             repeatable: Arc::default(),
             stream: StreamId(stream),
             after: Vec::new(),
@@ -297,7 +312,7 @@ impl Loader<'_> {
         for value in values {
             let wide = match value {
                 Value::Text(text) if text.starts_with('&') => 8,
-                Value::List(_) => return Err(self.bad_key("arguments", format!("{what} is a list of lists"))),
+                Value::List(_) => return Err(self.key_problem("arguments", format!("{what} is a list of lists"))),
                 _ => 4,
             };
             bytes.resize(bytes.len().next_multiple_of(wide), 0);
@@ -305,7 +320,7 @@ impl Loader<'_> {
         }
         if bytes.len() > size {
             let found = format!("{} bytes", bytes.len());
-            return Err(self.bad_key("arguments", format!("{what} is too long")).found(found).expected(format!("{size} bytes")));
+            return Err(self.key_problem("arguments", format!("{what} is too long")).found(found).expected(format!("{size} bytes")));
         }
         bytes.resize(size, 0);
         Ok(bytes)
@@ -323,9 +338,9 @@ impl Loader<'_> {
             && let Some(name) = text.strip_prefix('&')
             && let Some((_, map)) = bound.tensors.iter().find(|(known, _)| *known == name.trim())
         {
-            if size != tensor_map::BYTES {
-                let expected = format!("a parameter of {} bytes, the size of a tensor map", tensor_map::BYTES);
-                return Err(self.bad_key("arguments", format!("{what} has {size} bytes")).found(text.clone()).expected(expected));
+            if size != tensor_map::MAP_BYTES {
+                let expected = format!("a parameter of {} bytes, the size of a tensor map", tensor_map::MAP_BYTES);
+                return Err(self.key_problem("arguments", format!("{what} has {size} bytes")).found(text.clone()).expected(expected));
             }
             return Ok(map.encode().to_vec());
         }
@@ -341,7 +356,7 @@ impl Loader<'_> {
                 let offset = if offset.is_empty() { 0 } else { self.number(&Value::Text(format!("0 {offset}")), what)? };
                 if size != 8 {
                     let expected = "8 bytes, the size of an address or a texture";
-                    return Err(self.bad_key("arguments", format!("{what} has {size} bytes")).found(text.clone()).expected(expected));
+                    return Err(self.key_problem("arguments", format!("{what} has {size} bytes")).found(text.clone()).expected(expected));
                 }
                 let buffers = program.buffers.iter().map(|buffer| buffer.name.as_str());
                 let textures = bound.textures.0.iter().copied();
@@ -358,7 +373,7 @@ impl Loader<'_> {
                 let number = self.number(value, what)?;
                 let fits = size >= 8 || (-(1_i64 << (8 * size - 1))..1_i64 << (8 * size)).contains(&number);
                 if !fits || size == 0 {
-                    return Err(self.bad_key("arguments", format!("{what} does not fit its {size} bytes")).found(number.to_string()));
+                    return Err(self.key_problem("arguments", format!("{what} does not fit its {size} bytes")).found(number.to_string()));
                 }
                 number as u64
             }
@@ -366,7 +381,7 @@ impl Loader<'_> {
         if !matches!(size, 1 | 2 | 4 | 8) {
             let expected = "a list of the values of the struct";
             return Err(self
-                .bad_key("arguments", format!("{what} has {size} bytes, which a single number cannot have"))
+                .key_problem("arguments", format!("{what} has {size} bytes, which a single number cannot have"))
                 .expected(expected));
         }
         Ok(wide.to_le_bytes()[..size].to_vec())
@@ -390,7 +405,7 @@ pub(in super::super) fn extents(asked: &Path, values: &[i64], what: &str, most: 
 }
 
 /// The parameters of a launch besides its arguments.
-pub(in super::super) struct Shape<'a> {
+pub(in super::super) struct LaunchParameters<'a> {
     pub(in super::super) grid: Dim3,
     pub(in super::super) block: Dim3,
     /// Bytes of dynamic shared memory.
@@ -408,7 +423,7 @@ pub(in super::super) struct Shape<'a> {
 }
 
 /// Number of previous launches that are compared with a new one.
-const LOOK_BACK: usize = 16;
+const MAX_COMPARED_LAUNCHES: usize = 16;
 
 /// The launched kernels of a module by name, each in the form of its last launch.
 #[derive(Debug, Default)]
@@ -421,7 +436,7 @@ impl LaunchedKernels {
     }
 
     /// Records a launch.
-    pub(in super::super) fn note(&mut self, kernel: &Arc<Kernel>) {
+    pub(in super::super) fn record_launch(&mut self, kernel: &Arc<Kernel>) {
         match self.0.get_mut(&kernel.name) {
             Some(last) => *last = Arc::clone(kernel),
             None => _ = self.0.insert(kernel.name.clone(), Arc::clone(kernel)),
@@ -435,22 +450,22 @@ impl LaunchedKernels {
 pub(in super::super) fn bind(
     asked: &Path,
     (module, text): (&Module, &KernelText),
-    shape: &Shape<'_>,
+    shape: &LaunchParameters<'_>,
     arguments: usize,
     argument: &dyn Fn(usize, usize) -> Result<Vec<u8>, ProgramError>,
-    (before, known): (&[Launch], Option<&Kernel>),
-) -> Result<Launch, ProgramError> {
-    let &Shape { grid, block, dynamic, limit, globals, stream, ref textures, cooperative, .. } = shape;
+    (before, known): (&[BoundLaunch], Option<&Kernel>),
+) -> Result<BoundLaunch, ProgramError> {
+    let &LaunchParameters { grid, block, dynamic, limit, globals, stream, ref textures, cooperative, .. } = shape;
     let bad = |what: String| ProgramError::new(asked, 0, what);
     if block.count() > 1024 || grid.count() > u64::from(u32::MAX) {
         let found = format!("grid {grid}, block {block}");
         return Err(bad("the launch is too large".into()).found(found).expected("at most 1024 threads per CTA and 2^32 - 1 CTAs"));
     }
-    if !(0..=MAX_SHARED - i64::from(text.shared)).contains(&dynamic) {
-        let expected = format!("0 to {} bytes", MAX_SHARED - i64::from(text.shared));
+    if !(0..=MAX_SHARED_BYTES - i64::from(text.shared)).contains(&dynamic) {
+        let expected = format!("0 to {} bytes", MAX_SHARED_BYTES - i64::from(text.shared));
         return Err(bad("shared is out of range".into()).found(dynamic.to_string()).expected(expected));
     }
-    let local = (text.local as usize).next_multiple_of(16) + if calls_with_stack(text) { STACK } else { 0 };
+    let local = (text.local as usize).next_multiple_of(16) + if calls_with_stack(text) { STACK_BYTES } else { 0 };
     let mut banks = banks(module, text, globals);
     let bank = &mut banks[0];
     for (at, value) in [block.x, block.y, block.z, grid.x, grid.y, grid.z].into_iter().enumerate() {
@@ -499,15 +514,15 @@ pub(in super::super) fn bind(
     }
     let shared_bytes = text.shared as usize + dynamic as usize;
     let mut banks = Banks::new(banks, text.parameter_base);
-    let alike = |other: &&Launch| {
+    let alike = |other: &&BoundLaunch| {
         let one = &*other.kernel;
         (&one.file, &one.name, one.grid, one.block, one.cluster) == (&module.file, &text.name, grid, block, cluster)
             && (one.shared_bytes, one.local_bytes, one.limit, one.cooperative) == (shared_bytes, local, limit, cooperative)
             && Arc::ptr_eq(&one.textures, textures)
             && one.banks == banks
     };
-    if let Some(other) = before.iter().rev().take(LOOK_BACK).filter(|other| other.copy.is_none()).find(alike) {
-        return Ok(Launch {
+    if let Some(other) = before.iter().rev().take(MAX_COMPARED_LAUNCHES).filter(|other| other.copy.is_none()).find(alike) {
+        return Ok(BoundLaunch {
             repeatable: Arc::default(),
             stream,
             after: Vec::new(),
@@ -535,7 +550,7 @@ pub(in super::super) fn bind(
         cooperative,
         polls,
     });
-    Ok(Launch { repeatable: Arc::default(), stream, after: Vec::new(), programmatic: None, gpu: None, copy: None, kernel })
+    Ok(BoundLaunch { repeatable: Arc::default(), stream, after: Vec::new(), programmatic: None, gpu: None, copy: None, kernel })
 }
 
 /// Returns the data that all launches of a kernel share; `banks` are the banks of any launch.
@@ -557,7 +572,7 @@ fn code(module: &Module, text: &KernelText, banks: &Banks) -> Result<KernelCode,
 }
 
 /// Returns the CTAs of a cluster, as determined by the launch or the kernel.
-fn cluster(asked: &Path, text: &KernelText, shape: &Shape<'_>) -> Result<Dim3, ProgramError> {
+fn cluster(asked: &Path, text: &KernelText, shape: &LaunchParameters<'_>) -> Result<Dim3, ProgramError> {
     let bad = |what: String| ProgramError::new(asked, 0, what);
     let own = text.cluster.map(|[x, y, z]| Dim3 { x, y, z });
     let cluster = match (shape.cluster, own) {

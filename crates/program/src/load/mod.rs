@@ -21,19 +21,19 @@ use super::exec::WINDOWS;
 use super::expression::evaluate;
 use super::listing::Module;
 use super::schema::{BufferRow, LaunchText, OutputRow, Value};
-use super::{Buffer, Output, Program};
+use super::{DeviceBuffer, Output, Program};
 use launches::BindContext;
 
 pub use check::{ListingReport, ProgramReport};
 pub(super) use check::{listing, program};
-pub(super) use launches::{LaunchedKernels, MAX_BLOCK, MAX_GRID, MAX_LAUNCHES, Shape, bind, extents};
+pub(super) use launches::{LaunchParameters, LaunchedKernels, MAX_BLOCK, MAX_GRID, MAX_LAUNCHES, bind, extents};
 
 use warpshard_model::suggest;
 
 /// Maximum bytes of all buffers together.
-pub(super) const MAX_BYTES: u64 = 1 << 34;
+pub(super) const MAX_BUFFER_BYTES: u64 = 1 << 34;
 /// Default limit of instructions per warp.
-pub(super) const LIMIT: u64 = 1 << 24;
+pub(super) const DEFAULT_INSTRUCTION_LIMIT: u64 = 1 << 24;
 
 /// Reads a launch file; `arch` selects the listing (70 for sm_70), by default the first one. `settings` override parameters.
 pub(super) fn load(path: &Path, arch: Option<u32>, settings: &[(String, String)]) -> Result<Program, ProgramError> {
@@ -81,19 +81,19 @@ impl<'a> Loader<'a> {
     }
 
     /// Returns a problem with the row that is being read.
-    fn bad(&self, what: impl Into<String>) -> ProgramError {
+    fn row_problem(&self, what: impl Into<String>) -> ProgramError {
         let line = if self.at.get() == 0 { 0 } else { text::line_of(self.text, self.at.get()) };
         ProgramError::new(self.path, line, what)
     }
 
     /// Returns a problem with a key of the row that is being read.
-    fn bad_key(&self, key: &str, what: impl Into<String>) -> ProgramError {
-        ProgramError { line: text::line_of_key(self.text, self.at.get(), key), ..self.bad(what) }
+    fn key_problem(&self, key: &str, what: impl Into<String>) -> ProgramError {
+        ProgramError { line: text::line_of_key(self.text, self.at.get(), key), ..self.row_problem(what) }
     }
 
     /// Returns the problem of an unknown name, with the known names.
     fn unknown<'n>(&self, key: &str, what: String, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> ProgramError {
-        self.bad_key(key, what).expected(listed(known.clone())).help(suggest(name, known, ""))
+        self.key_problem(key, what).expected(listed(known.clone())).help(suggest(name, known, ""))
     }
 
     /// Returns a row of a table and makes it the current row for messages.
@@ -105,7 +105,8 @@ impl<'a> Loader<'a> {
     fn program(mut self, file: LaunchText, arch: Option<u32>, settings: &[(String, String)]) -> Result<Program, ProgramError> {
         self.parameters.extend(file.parameters.iter().map(|(name, value)| (name.clone(), *value)));
         for (name, value) in settings {
-            let number = value.parse().map_err(|_| self.bad(format!("parameter `{name}` is not an integer")).found(value.clone()))?;
+            let number =
+                value.parse().map_err(|_| self.row_problem(format!("parameter `{name}` is not an integer")).found(value.clone()))?;
             let names = self.parameters.iter().map(|(name, _)| name.as_str());
             let place = self.parameters.iter().position(|(known, _)| known == name);
             let place = place.ok_or_else(|| self.unknown("parameters", format!("the program has no parameter `{name}`"), name, names))?;
@@ -117,8 +118,11 @@ impl<'a> Loader<'a> {
         for (name, row) in &file.buffers {
             let buffer = self.buffer(name, self.row(row), None)?;
             total = total.saturating_add(buffer.count as u64 * buffer.element.bytes() as u64);
-            if total > MAX_BYTES {
-                return Err(self.bad("the buffers are too large").found(format!("{total} bytes")).expected("at most 16 GiB in all"));
+            if total > MAX_BUFFER_BYTES {
+                return Err(self
+                    .row_problem("the buffers are too large")
+                    .found(format!("{total} bytes"))
+                    .expected("at most 16 GiB in all"));
             }
             buffers.push(buffer);
         }
@@ -143,7 +147,12 @@ impl<'a> Loader<'a> {
         let textures = self.textures(&program, &file.textures)?;
         let names: Vec<&str> = file.textures.keys().map(String::as_str).collect();
         let tensors = self.tensors(&program, &file.tensors)?;
-        let bound = BindContext { module: &module, textures: (&names, textures.into()), tensors, limit: file.limit.unwrap_or(LIMIT) };
+        let bound = BindContext {
+            module: &module,
+            textures: (&names, textures.into()),
+            tensors,
+            limit: file.limit.unwrap_or(DEFAULT_INSTRUCTION_LIMIT),
+        };
         self.launches(&mut program, &file.launches, &bound)?;
         for row in &file.outputs {
             let output = self.output(&program, self.row(row))?;
@@ -160,16 +169,16 @@ impl<'a> Loader<'a> {
         let crc32 = text.map(|text| u32::from_str_radix(text, 16)).transpose();
         let crc32 = crc32.map_err(|_| {
             let what = format!("crc32 of output `{}` is not a hexadecimal number of 32 bits", row.buffer);
-            self.bad_key("crc32", what).found(text.unwrap_or_default())
+            self.key_problem("crc32", what).found(text.unwrap_or_default())
         })?;
         let tolerance = row.tolerance.unwrap_or_default();
         let check_random = |number: f64| number.is_finite() && number >= 0.0;
         if !check_random(tolerance.absolute) || !check_random(tolerance.relative) {
-            return Err(self.bad_key("tolerance", "a tolerance is not a number of at least 0"));
+            return Err(self.key_problem("tolerance", "a tolerance is not a number of at least 0"));
         }
         if row.tolerance.is_some() && row.expected.is_none() {
             let what = format!("output `{}` has a tolerance but no expected contents", row.buffer);
-            return Err(self.bad_key("tolerance", what).expected("`expected` with contents, such as { file = \"name\" }"));
+            return Err(self.key_problem("tolerance", what).expected("`expected` with contents, such as { file = \"name\" }"));
         }
         Ok(Output { buffer, crc32, expected: row.expected.clone(), tolerance, show: row.show })
     }
@@ -184,12 +193,12 @@ impl<'a> Loader<'a> {
         let wanted = buffer.count.saturating_mul(buffer.element.bytes());
         if wanted > size {
             let expected = format!("at most {size} bytes");
-            return Err(self.bad(format!("symbol `{name}` is too large")).found(format!("{wanted} bytes")).expected(expected));
+            return Err(self.row_problem(format!("symbol `{name}` is too large")).found(format!("{wanted} bytes")).expected(expected));
         }
         let bytes = program.contents(&buffer)?;
         let place = module.constants.iter_mut().find(|(known, _)| *known == bank);
         let place = place.and_then(|(_, bank)| bank.get_mut(offset..offset + bytes.len()));
-        place.ok_or_else(|| self.bad(format!("symbol `{name}` lies outside of its bank in the listing")))?.copy_from_slice(&bytes);
+        place.ok_or_else(|| self.row_problem(format!("symbol `{name}` lies outside of its bank in the listing")))?.copy_from_slice(&bytes);
         Ok(())
     }
 
@@ -201,11 +210,11 @@ impl<'a> Loader<'a> {
                 let what = || format!("the program has no listing for {wanted}");
                 let help = "compile it with `warpshard compile` and name the listing under `modules`";
                 let found = file.modules.get(&wanted).or_else(|| file.modules.get(&format!("{wanted}a")));
-                found.ok_or_else(|| self.bad_key("modules", what()).expected(listed(names)).help(help))?
+                found.ok_or_else(|| self.key_problem("modules", what()).expected(listed(names)).help(help))?
             }
             None => {
                 let first = file.modules.values().next();
-                let none = || self.bad_key("modules", "the program names no module").expected("modules = { sm_70 = \"listing\" }");
+                let none = || self.key_problem("modules", "the program names no module").expected("modules = { sm_70 = \"listing\" }");
                 first.ok_or_else(none)?
             }
         };
@@ -214,7 +223,7 @@ impl<'a> Loader<'a> {
         let arch = format!("sm_{}", module.arch);
         if key.trim_end_matches('a') != arch {
             let what = format!("the listing {name} has another architecture than its key in `modules`");
-            return Err(self.bad_key("modules", what).found(arch).expected(key));
+            return Err(self.key_problem("modules", what).found(arch).expected(key));
         }
         Ok(module)
     }
@@ -224,12 +233,12 @@ impl<'a> Loader<'a> {
         let key = if what.starts_with("argument ") { "arguments" } else { what.split(' ').next().unwrap_or_default() };
         match value {
             Value::Integer(number) => Ok(*number),
-            Value::Float(number) => Err(self.bad_key(key, format!("{what} is not an integer")).found(number.to_string())),
-            Value::List(_) => Err(self.bad_key(key, format!("{what} is not an integer")).found("a list")),
+            Value::Float(number) => Err(self.key_problem(key, format!("{what} is not an integer")).found(number.to_string())),
+            Value::List(_) => Err(self.key_problem(key, format!("{what} is not an integer")).found("a list")),
             Value::Text(text) => {
                 let of = |name: &str| self.parameters.iter().rev().find(|(known, _)| known == name).map(|(_, value)| *value);
                 evaluate(text, &of).map_err(|problem| {
-                    let error = self.bad_key(key, format!("{what}: {problem}")).found(text.clone());
+                    let error = self.key_problem(key, format!("{what}: {problem}")).found(text.clone());
                     let names = || self.parameters.iter().map(|(known, _)| known.as_str());
                     match problem.strip_prefix("no parameter is called `").and_then(|rest| rest.strip_suffix('`')) {
                         Some(name) => error.expected(listed(names())).help(suggest(name, names(), "")),
@@ -241,28 +250,28 @@ impl<'a> Loader<'a> {
     }
 
     /// Returns a buffer, or a variable of `size` bytes.
-    fn buffer(&self, name: &str, row: &BufferRow, size: Option<usize>) -> Result<Buffer, ProgramError> {
+    fn buffer(&self, name: &str, row: &BufferRow, size: Option<usize>) -> Result<DeviceBuffer, ProgramError> {
         let element = Element::of(row.kind);
         let count = match (&row.count, size) {
             (Some(count), _) => self.number(count, &format!("count of buffer `{name}`"))?,
             (None, Some(size)) => (size / element.bytes()) as i64,
-            (None, None) => return Err(self.bad(format!("buffer `{name}` has no count"))),
+            (None, None) => return Err(self.row_problem(format!("buffer `{name}` has no count"))),
         };
-        if !(0..=(MAX_BYTES / 8) as i64).contains(&count) {
-            let expected = format!("0 to {}", MAX_BYTES / 8);
-            return Err(self.bad(format!("buffer `{name}` has an impossible count")).found(count.to_string()).expected(expected));
+        if !(0..=(MAX_BUFFER_BYTES / 8) as i64).contains(&count) {
+            let expected = format!("0 to {}", MAX_BUFFER_BYTES / 8);
+            return Err(self.row_problem(format!("buffer `{name}` has an impossible count")).found(count.to_string()).expected(expected));
         }
         contents::check_random(&row.contents, element)
-            .map_err(|found| self.bad_key("contents", format!("buffer `{name}` cannot be made")).found(found))?;
+            .map_err(|found| self.key_problem("contents", format!("buffer `{name}` cannot be made")).found(found))?;
         if let Some(address) = row.address {
             let end = address.saturating_add(count as u64 * element.bytes() as u64);
             if address < WINDOWS.end && end > WINDOWS.start {
                 let what = format!("buffer `{name}` overlaps the windows of generic accesses to shared, local and constant memory");
                 let expected = format!("an address below {:#x}, where the buffer also ends, or from {:#x} on", WINDOWS.start, WINDOWS.end);
-                return Err(self.bad_key("address", what).found(format!("address {address:#x}")).expected(expected));
+                return Err(self.key_problem("address", what).found(format!("address {address:#x}")).expected(expected));
             }
         }
-        Ok(Buffer {
+        Ok(DeviceBuffer {
             name: name.to_owned(),
             element,
             count: count as usize,

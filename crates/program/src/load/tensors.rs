@@ -3,7 +3,7 @@
 use super::super::error::ProgramError;
 use super::super::schema::{Rows, TensorRow, Value};
 use super::super::tensor_map::{TensorMap, TensorShape};
-use super::super::{Buffer, Program};
+use super::super::{DeviceBuffer, Program};
 use super::Loader;
 
 impl Loader<'_> {
@@ -14,12 +14,12 @@ impl Loader<'_> {
 
     fn tensor(&self, program: &Program, name: &str, row: &TensorRow) -> Result<TensorMap, ProgramError> {
         let bad = |(key, what, found, expected): (&str, &str, String, String)| {
-            self.bad_key(key, format!("tensor `{name}`: {what}")).found(found).expected(expected)
+            self.key_problem(key, format!("tensor `{name}`: {what}")).found(found).expected(expected)
         };
         let names = program.buffers.iter().map(|buffer| buffer.name.as_str());
         let place = names.clone().position(|known| known == row.buffer);
         let place = place.ok_or_else(|| self.unknown("buffer", format!("there is no buffer `{}`", row.buffer), &row.buffer, names))?;
-        let Buffer { element, count, .. } = &program.buffers[place];
+        let DeviceBuffer { element, count, .. } = &program.buffers[place];
         let list = |values: &[Value], key: &str| values.iter().map(|value| self.number(value, key)).collect::<Result<Vec<i64>, _>>();
         let asked = TensorShape {
             kind: row.kind.as_deref().unwrap_or_else(|| element.name()).to_owned(),

@@ -9,12 +9,12 @@ use super::super::error::ProgramError;
 use super::super::schema::LaunchText;
 
 /// Maximum bytes of a launch file.
-const MAX_TEXT: u64 = 1 << 26;
+const MAX_LAUNCH_FILE_BYTES: u64 = 1 << 26;
 
 /// Reads the text of a launch file.
 pub(super) fn read(path: &Path) -> Result<String, ProgramError> {
     let unreadable = |found: String| ProgramError::new(path, 0, "the launch file cannot be read").found(found);
-    let bytes = input::read(path, MAX_TEXT).map_err(|error| unreadable(error.to_string()))?;
+    let bytes = input::read(path, MAX_LAUNCH_FILE_BYTES).map_err(|error| unreadable(error.to_string()))?;
     String::from_utf8(bytes).map_err(|_| unreadable("text that is not UTF-8".into()))
 }
 
@@ -28,7 +28,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<LaunchText, ProgramError>
             problem = problem.found(found.trim().chars().take(120).collect::<String>());
         }
         let help = "docs/programs.md describes launch files, and programs/ holds examples";
-        problem.help(meant(error.message()).map_or(help.to_owned(), |word| format!("did you mean `{word}`?")))
+        problem.help(suggested_name(error.message()).map_or(help.to_owned(), |word| format!("did you mean `{word}`?")))
     })
 }
 
@@ -47,7 +47,7 @@ pub(super) fn line_of_key(text: &str, at: usize, key: &str) -> u32 {
 }
 
 /// Returns the known name closest to the unknown name of a message: ``unknown field `a`, expected one of `b`, `c` ``.
-fn meant(message: &str) -> Option<&str> {
+fn suggested_name(message: &str) -> Option<&str> {
     let mut names = message.split('`').skip(1).step_by(2);
     let word = names.next().filter(|_| message.starts_with("unknown"))?;
     nearest(word, names)
@@ -77,8 +77,8 @@ mod tests {
 
     #[test]
     fn a_mistyped_name_is_guessed() {
-        assert_eq!(meant("unknown field `bufers`, expected one of `name`, `buffers`"), Some("buffers"));
-        assert_eq!(meant("unknown field `zzz`, expected one of `name`, `buffers`"), None);
-        assert_eq!(meant("missing field `launches`"), None);
+        assert_eq!(suggested_name("unknown field `bufers`, expected one of `name`, `buffers`"), Some("buffers"));
+        assert_eq!(suggested_name("unknown field `zzz`, expected one of `name`, `buffers`"), None);
+        assert_eq!(suggested_name("missing field `launches`"), None);
     }
 }

@@ -16,7 +16,7 @@ impl Loader<'_> {
     /// Returns the texture objects of a launch file in its order.
     pub(super) fn textures(&self, program: &Program, rows: &Rows<TextureRow>) -> Result<Vec<Texture>, ProgramError> {
         if rows.len() > MAX_TEXTURES {
-            return Err(self.bad("the program has too many textures").expected(format!("at most {MAX_TEXTURES}")));
+            return Err(self.row_problem("the program has too many textures").expected(format!("at most {MAX_TEXTURES}")));
         }
         rows.iter().map(|(name, row)| self.texture(program, name, self.row(row))).collect()
     }
@@ -25,7 +25,7 @@ impl Loader<'_> {
         let buffers = program.buffers.iter().map(|buffer| buffer.name.as_str());
         let what = || format!("texture `{name}`: there is no buffer `{}`", row.buffer);
         if buffers.clone().any(|buffer| buffer == name) {
-            return Err(self.bad(format!("texture `{name}` has the name of a buffer")).expected("another name"));
+            return Err(self.row_problem(format!("texture `{name}` has the name of a buffer")).expected("another name"));
         }
         let place = buffers.clone().position(|known| known == row.buffer);
         let place = place.ok_or_else(|| self.unknown("buffer", what(), &row.buffer, buffers))?;
@@ -35,25 +35,28 @@ impl Loader<'_> {
             Element::Single => false,
             _ => {
                 let what = format!("texture `{name}`: elements of buffer `{}` are too wide", row.buffer);
-                return Err(self.bad(what).expected("u8, u16, u32, i8, i16, i32 or f32"));
+                return Err(self.row_problem(what).expected("u8, u16, u32, i8, i16, i32 or f32"));
             }
         };
         if !matches!(row.channels, 1 | 2 | 4) {
             let what = format!("texture `{name}` has an impossible number of channels");
-            return Err(self.bad(what).found(row.channels.to_string()).expected("1, 2 or 4"));
+            return Err(self.row_problem(what).found(row.channels.to_string()).expected("1, 2 or 4"));
         }
         let dimensions = row.size.len() - usize::from(row.layered && row.size.len() > 1);
         if row.size.is_empty() || row.size.len() > 3 || row.layered && row.size.len() < 2 {
             let expected = if row.layered { "2 or 3, the last for the layers" } else { "1 to 3" };
             let what = format!("texture `{name}` has {} sizes", row.size.len());
-            return Err(self.bad(what).expected(expected));
+            return Err(self.row_problem(what).expected(expected));
         }
         let mut size = [1_u32; 3];
         for (number, value) in row.size.iter().enumerate() {
             let texels = self.number(value, &format!("size of texture `{name}`"))?;
             if !(1..=MAX_TEXELS).contains(&texels) {
                 let expected = format!("1 to {MAX_TEXELS}");
-                return Err(self.bad(format!("size of texture `{name}` is out of range")).found(texels.to_string()).expected(expected));
+                return Err(self
+                    .row_problem(format!("size of texture `{name}` is out of range"))
+                    .found(texels.to_string())
+                    .expected(expected));
             }
             // The number of layers is the last size, for any number of dimensions.
             size[if number < dimensions { number } else { 2 }] = texels as u32;
@@ -64,25 +67,25 @@ impl Loader<'_> {
         if wanted.is_none_or(|wanted| wanted > there) {
             let found = format!("{} x {} x {} texels of {texel} bytes", size[0], size[1], size[2]);
             let what = format!("texture `{name}` is larger than buffer `{}`", row.buffer);
-            return Err(self.bad(what).found(found).expected(format!("at most {there} bytes")));
+            return Err(self.row_problem(what).found(found).expected(format!("at most {there} bytes")));
         }
         if matches!(row.outside, Outside::Wrap | Outside::Mirror) && !row.normalized {
             let what = format!("texture `{name}` repeats its image, but has no normalised coordinates");
-            return Err(self.bad(what).expected("normalized = true, as CUDA requires, or outside = \"clamp\" or \"border\""));
+            return Err(self.row_problem(what).expected("normalized = true, as CUDA requires, or outside = \"clamp\" or \"border\""));
         }
         if row.filter == Filter::Linear && integer && !row.fractions {
             let what = format!("texture `{name}` filters integers");
             return Err(self
-                .bad(what)
+                .row_problem(what)
                 .expected("elements of type f32, or integers of 8 or 16 bits with fractions = true, as CUDA requires"));
         }
         if row.fractions && !integer {
             let what = format!("texture `{name}`: `fractions` applies only to integers");
-            return Err(self.bad(what).expected("elements of 8 or 16 bits"));
+            return Err(self.row_problem(what).expected("elements of 8 or 16 bits"));
         }
         if row.fractions && buffer.element.bytes() == 4 {
             let what = format!("texture `{name}`: integers of 32 bits cannot be read as fractions");
-            return Err(self.bad(what).expected("elements of 8 or 16 bits"));
+            return Err(self.row_problem(what).expected("elements of 8 or 16 bits"));
         }
         Ok(Texture {
             start: program.addresses[place],

@@ -14,13 +14,13 @@ use warpshard_base::WARP_SIZE;
 use warpshard_stats::{KernelStats, Outcome};
 
 use super::facts::RunFacts;
-use super::metrics::{Work, counter};
+use super::metrics::{WorkTotals, counter};
 
-use self::charge::{Charges, Cycles, GRID_LIMIT};
+use self::charge::{Charges, GRID_LIMIT, KernelCycles};
 use self::terms::rounded;
 pub use self::terms::{Charge, Confidence, LaunchOccupancy, Limiter, Roofline, Utilisation, Verdict};
 use self::uses::{DRAM_COUNTERS, Utilisations, Waits, l1_accesses};
-pub use super::measurements::{Measured, Measurements};
+pub use super::measurements::{MeasuredError, Measurements};
 pub use super::roofs::{PipeRoof, Roofs};
 
 /// A builder of the verdicts on the kernels of a run, with the data that they share.
@@ -64,18 +64,18 @@ impl<'a> VerdictBuilder<'a> {
         let get = |name: &str| kernel.counters.get(name).unwrap_or(0) as f64;
         let gpu = outcome.system.as_ref().and_then(|system| system.kernel_gpus.get(kernel.index.index()).copied()).unwrap_or(0);
         let roofs = facts.roofs.get(usize::from(gpu))?;
-        let work = Work::of_kernel(kernel, outcome);
+        let work = WorkTotals::of_kernel(kernel, outcome);
         if work.cycles == 0 || work.warp_instructions == 0 {
             return None;
         }
         let alone = runs_alone(kernel, outcome);
         let hottest_slice = self.hottest(kernel);
         let launch = launch_occupancy(facts, kernel, roofs);
-        let cycles = Cycles::of(kernel, work.cycles, roofs, alone);
+        let cycles = KernelCycles::of(kernel, work.cycles, roofs, alone);
         let rows = self.rows_per_sector * DRAM_COUNTERS.map(get).iter().sum::<f64>();
         let waits = Waits { banks: self.waits.banks * excess_l1_accesses(&get, roofs), unit: self.waits.unit * in_unit(&get) };
         let uses = Utilisations::of(&get, rows, waits, work.cycles as f64, roofs);
-        let charges = Charges { get: &get, cycles: &cycles, uses: &uses, launch: &launch, roofs, hottest_slice }.all();
+        let charges = Charges { counter: &get, cycles: &cycles, utilisations: &uses, launch: &launch, roofs, hottest_slice }.all();
         let requests = get("load_instructions") + get("store_instructions") + get("atomic_instructions");
         let accesses = get("memory_accesses");
         let known = |whole: f64, value: f64| (whole > 0.0).then(|| rounded(value));
@@ -95,7 +95,7 @@ impl<'a> VerdictBuilder<'a> {
             trust: None,
         };
         verdict.trust = Confidence::of(facts, work.cycles, &verdict.roofs, uses.llc_requests);
-        verdict.change = words::change(&verdict, roofs, kernel);
+        verdict.change = words::advice(&verdict, roofs, kernel);
         Some(verdict)
     }
 }

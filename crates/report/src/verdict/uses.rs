@@ -68,7 +68,7 @@ impl Utilisations {
             shared: share(shared / sms),
             l1: share(l1 / sms),
             network: share(llc / roofs.network),
-            llc: share((llc + longer_writes(get, roofs)) / roofs.llc),
+            llc: share((llc + write_slice_time(get, roofs)) / roofs.llc),
             llc_requests: share(llc / roofs.llc),
             dram: share(DRAM_COUNTERS.map(get).iter().sum::<f64>() * 32.0 / roofs.dram),
             rows: share(roofs.rows.map_or(0.0, |most| rows / most)),
@@ -95,7 +95,7 @@ impl Utilisations {
 
 /// Returns the additional time of a kernel's writes in the LLC slices, in units of the time of a sector read. The bytes that the kernel
 /// requests bound the number of whole-sector writes; the other writes are partial.
-fn longer_writes(get: &dyn Fn(&str) -> f64, roofs: &Roofs) -> f64 {
+fn write_slice_time(get: &dyn Fn(&str) -> f64, roofs: &Roofs) -> f64 {
     let writes = ["l1_write_hits", "l1_write_pending_hits", "l1_write_misses", "l1_write_sector_misses"].map(get).iter().sum::<f64>();
     let writes = writes.min(get("llc_accesses"));
     let parts = (writes - get("requested_bytes") / SECTOR_BYTES as f64).max(0.0);

@@ -4,19 +4,19 @@ use warpshard_stats::KernelStats;
 
 use super::terms::{Limiter, Verdict};
 use crate::roofs::Roofs;
-use crate::text::{clip, count, demangled, percent, printable, si};
+use crate::text::{clip, count, demangled, percent, printable, si_number};
 
 /// Maximum columns of a line.
-const COLUMNS: usize = 80;
+const LINE_COLUMNS: usize = 80;
 
 /// Share of used bytes in sectors below which accesses count as uncoalesced.
 const SPARSE_SECTOR_USE: f64 = 0.4;
 
 /// Formats the verdict on a kernel in at most six lines of at most 80 columns; the first line begins with the kernel's name.
 pub(super) fn lines(verdict: &Verdict, name: &str) -> Vec<String> {
-    let limiters: Vec<String> = verdict.charges.iter().take(2).map(|charge| shown(verdict, charge.limiter, charge.share)).collect();
+    let limiters: Vec<String> = verdict.charges.iter().take(2).map(|charge| limiter_text(verdict, charge.limiter, charge.share)).collect();
     let limiters = if limiters.is_empty() { "no limiter".to_owned() } else { limiters.join(", then ") };
-    let name = clip(&printable(&demangled(name)), COLUMNS.saturating_sub(limiters.chars().count() + 4).max(16));
+    let name = clip(&printable(&demangled(name)), LINE_COLUMNS.saturating_sub(limiters.chars().count() + 4).max(16));
     let whole = |share: f64| format!("{:.0}", share * 100.0);
     // Row activations are shown only if their share exceeds the share of data transfers.
     let data = verdict.used("DRAM");
@@ -26,46 +26,46 @@ pub(super) fn lines(verdict: &Verdict, name: &str) -> Vec<String> {
         roofs.insert(2, format!("{} {}", line.units, whole(line.of_peak)));
     }
     let peaks = |roofs: &[String]| format!("    % of peak {}", roofs.join(", "));
-    if peaks(&roofs).chars().count() > COLUMNS {
+    if peaks(&roofs).chars().count() > LINE_COLUMNS {
         // Unused resources are left out if the line is too long.
         roofs.retain(|one| !one.ends_with(" 0"));
     }
     let launch = &verdict.launch;
     let sizes = |registers: &str| {
-        let (threads, shared) = (count(launch.threads.into()), si(launch.shared_bytes.into()));
+        let (threads, shared) = (count(launch.threads.into()), si_number(launch.shared_bytes.into()));
         let occupied = format!("{:.0} % occupied ({})", launch.occupancy * 100.0, launch.limited_by);
         format!("    launch    {threads} threads, {} {registers}, {shared}B shared; {occupied}", launch.registers)
     };
-    let long = Some(sizes("registers")).filter(|line| line.chars().count() <= COLUMNS);
+    let long = Some(sizes("registers")).filter(|line| line.chars().count() <= LINE_COLUMNS);
     let mut lines = vec![
         format!("  {name}: {limiters}"),
         peaks(&roofs),
         long.unwrap_or_else(|| sizes("regs")),
-        format!("    grid      {:.2} waves{}{}", launch.waves, idle(verdict), requests(verdict)),
+        format!("    grid      {:.2} waves{}{}", launch.waves, idle_text(verdict), requests_text(verdict)),
         format!("    change    {}", verdict.change),
     ];
-    lines.extend(last(verdict));
-    lines.into_iter().map(|line| clip(&line, COLUMNS)).collect()
+    lines.extend(trust_line(verdict));
+    lines.into_iter().map(|line| clip(&line, LINE_COLUMNS)).collect()
 }
 
-fn shown(verdict: &Verdict, limiter: Limiter, share: f64) -> String {
+fn limiter_text(verdict: &Verdict, limiter: Limiter, share: f64) -> String {
     format!("{} {}", label(verdict, limiter), percent(share))
 }
 
-fn idle(verdict: &Verdict) -> String {
+fn idle_text(verdict: &Verdict) -> String {
     verdict.launch.idle.map_or_else(|| ", with other kernels".to_owned(), |idle| format!(", {} idle", percent(idle)))
 }
 
-fn requests(verdict: &Verdict) -> String {
+fn requests_text(verdict: &Verdict) -> String {
     let used = verdict.sector_use.map_or_else(String::new, |share| format!(" ({:.0} % used)", share * 100.0));
     verdict.sectors_per_request.map_or_else(String::new, |sectors| format!("; {sectors:.1} sectors per request{used}"))
 }
 
 /// Formats floating-point work and confidence in one line.
-fn last(verdict: &Verdict) -> Option<String> {
+fn trust_line(verdict: &Verdict) -> Option<String> {
     // Without DRAM traffic the arithmetic intensity is undefined.
     let each = verdict.roofline.as_ref().and_then(|line| Some((line.per_byte?, line.ridge)));
-    let flops = each.map(|(each, ridge)| format!("{} of {ridge:.0} flop/byte", si(each).trim_end()));
+    let flops = each.map(|(each, ridge)| format!("{} of {ridge:.0} flop/byte", si_number(each).trim_end()));
     let trust = verdict.trust.as_ref().map(|trust| match (trust.error_percent, trust.worst_percent) {
         (Some(mean), Some(worst)) => {
             format!("{} {} launches: error {mean:.0} (worst {worst:.0}) %", trust.launches, trust.class)
@@ -104,7 +104,7 @@ pub(super) fn label(verdict: &Verdict, limiter: Limiter) -> String {
 }
 
 /// Returns the advice in at most 66 columns.
-pub(super) fn change(verdict: &Verdict, roofs: &Roofs, kernel: &KernelStats) -> String {
+pub(super) fn advice(verdict: &Verdict, roofs: &Roofs, kernel: &KernelStats) -> String {
     let launch = &verdict.launch;
     let sparse = verdict.sector_use.is_some_and(|share| share < SPARSE_SECTOR_USE);
     let coalesce = || {
@@ -114,7 +114,9 @@ pub(super) fn change(verdict: &Verdict, roofs: &Roofs, kernel: &KernelStats) -> 
     let few_warps = || match launch.limited_by.as_str() {
         "grid" => format!("a larger grid: {} CTAs on {} SMs", count(kernel.ctas.into()), roofs.sms),
         "registers" => format!("fewer registers: {} a thread leave {:.0} % of the warp slots", launch.registers, launch.occupancy * 100.0),
-        "shared memory" => format!("less shared memory: {}B of {}B a CTA", si(launch.shared_bytes.into()), si(roofs.shared_bytes.into())),
+        "shared memory" => {
+            format!("less shared memory: {}B of {}B a CTA", si_number(launch.shared_bytes.into()), si_number(roofs.shared_bytes.into()))
+        }
         "CTA slots" => format!("larger CTAs: {} threads each, and all CTA slots are taken", launch.threads),
         "threads" | "warps" => format!("smaller CTAs: {} threads do not fit another time", launch.threads),
         _ => "more warps per SM".to_owned(),

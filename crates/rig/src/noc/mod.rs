@@ -6,10 +6,10 @@
 
 mod pattern;
 
-pub use pattern::{PATTERNS, Pattern};
+pub use pattern::{PATTERNS, TrafficPattern};
 
 use warpshard_base::{Cycle, Rng};
-use warpshard_noc::mesh::{Lane, Network, NetworkSpec, Packet, Sink, Size};
+use warpshard_noc::mesh::{Network, NetworkSpec, Packet, Sink, Size, SourceLane};
 
 use crate::RigError;
 use pattern::Destinations;
@@ -19,11 +19,11 @@ pub const LATENCY_LIMIT: u64 = 1000;
 
 /// Parameters of an experiment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Setup {
+pub struct NocSetup {
     /// The network.
     pub network: NetworkSpec,
     /// Traffic pattern.
-    pub pattern: Pattern,
+    pub pattern: TrafficPattern,
     /// Flits per packet.
     pub flits: u16,
     /// Mean flits that a source generates per cycle, from 0 to 1.
@@ -38,7 +38,7 @@ pub struct Setup {
 
 /// The results of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
+pub struct NocMeasurements {
     /// Number of sending sources.
     pub sources: usize,
     /// Mean cycles from a packet's generation to the ejection of its tail; for an unstable network, only of the packets that arrived.
@@ -61,7 +61,7 @@ pub struct Measured {
 ///
 /// # Errors
 /// Fails if the network cannot be built, or the pattern or load is invalid for it, with a message for the user.
-pub fn measure(setup: &Setup) -> Result<Measured, RigError> {
+pub fn measure(setup: &NocSetup) -> Result<NocMeasurements, RigError> {
     setup.network.check()?;
     let sources = setup.pattern.on(&setup.network.topology)?;
     if setup.flits == 0 || !(0.0..=f64::from(setup.flits)).contains(&setup.load) || setup.load == 0.0 {
@@ -73,20 +73,20 @@ pub fn measure(setup: &Setup) -> Result<Measured, RigError> {
         return Err("the measured cycles are 1 to 2^31, the warm-up included".to_owned().into());
     }
     Ok(match setup.network.size() {
-        Size::Mesh4 => drive::<1, 8, 32>(setup, &sources),
-        Size::Mesh8 => drive::<1, 8, 64>(setup, &sources),
-        Size::Mesh16 => drive::<2, 8, 128>(setup, &sources),
-        Size::Crossbar64 => drive::<4, 64, 256>(setup, &sources),
-        Size::Crossbar128 => drive::<8, 128, 512>(setup, &sources),
-        Size::Largest => drive::<32, 128, 2048>(setup, &sources),
+        Size::Mesh4 => measure_packets::<1, 8, 32>(setup, &sources),
+        Size::Mesh8 => measure_packets::<1, 8, 64>(setup, &sources),
+        Size::Mesh16 => measure_packets::<2, 8, 128>(setup, &sources),
+        Size::Crossbar64 => measure_packets::<4, 64, 256>(setup, &sources),
+        Size::Crossbar128 => measure_packets::<8, 128, 512>(setup, &sources),
+        Size::Largest => measure_packets::<32, 128, 2048>(setup, &sources),
     })
 }
 
 /// A source: random numbers for the generation of packets and for the choice of destinations, and the destinations.
-struct Source {
-    making: Rng,
-    choosing: Rng,
-    to: Destinations,
+struct TrafficSource {
+    packet_rng: Rng,
+    destination_rng: Rng,
+    destinations: Destinations,
 }
 
 /// Statistics of the packets generated in the measured cycles.
@@ -100,8 +100,8 @@ struct PacketStats {
     /// Sum of the generation cycles of the arrived packets.
     generated_at: u64,
     latency: u64,
-    network: u64,
-    longest: u64,
+    network_latency_sum: u64,
+    longest_latency: u64,
     routers: u64,
 }
 
@@ -114,8 +114,8 @@ impl Sink for PacketStats {
             self.arrived += 1;
             self.generated_at += made;
             self.latency += latency;
-            self.network += now.0 - u64::from(packet.entered);
-            self.longest = self.longest.max(latency);
+            self.network_latency_sum += now.0 - u64::from(packet.entered);
+            self.longest_latency = self.longest_latency.max(latency);
             self.routers += u64::from(self.hops[usize::from(packet.lane) * self.terminals + usize::from(packet.dest)]);
         }
         true
@@ -125,14 +125,14 @@ impl Sink for PacketStats {
     fn departed(&mut self, _now: Cycle, _lane: usize) {}
 }
 
-fn drive<const W: usize, const P: usize, const C: usize>(setup: &Setup, pattern: &[(u16, Destinations)]) -> Measured {
-    let lanes: Vec<Lane> = pattern.iter().map(|(terminal, _)| Lane { terminal: *terminal, class: 0 }).collect();
+fn measure_packets<const W: usize, const P: usize, const C: usize>(setup: &NocSetup, pattern: &[(u16, Destinations)]) -> NocMeasurements {
+    let lanes: Vec<SourceLane> = pattern.iter().map(|(terminal, _)| SourceLane { terminal: *terminal, class: 0 }).collect();
     let mut net = Network::<W, P, C>::new(&setup.network, &lanes);
     let source = |(terminal, to): &(u16, Destinations)| {
         let random = |purpose| Rng::keyed(setup.seed, &[u64::from(*terminal), purpose]);
-        Source { making: random(0), choosing: random(1), to: to.clone() }
+        TrafficSource { packet_rng: random(0), destination_rng: random(1), destinations: to.clone() }
     };
-    let mut sources: Vec<Source> = pattern.iter().map(source).collect();
+    let mut sources: Vec<TrafficSource> = pattern.iter().map(source).collect();
     let probability = setup.load / f64::from(setup.flits);
     // A packet is generated when a 64-bit random number is below this threshold.
     let threshold = if probability >= 1.0 { u64::MAX } else { (probability * (u64::MAX as f64)) as u64 };
@@ -147,8 +147,8 @@ fn drive<const W: usize, const P: usize, const C: usize>(setup: &Setup, pattern:
         arrived: 0,
         generated_at: 0,
         latency: 0,
-        network: 0,
-        longest: 0,
+        network_latency_sum: 0,
+        longest_latency: 0,
         routers: 0,
     };
     let (mut made, mut generated_at, mut before, mut accepted) = (0u64, 0u64, 0u64, 0u64);
@@ -169,8 +169,8 @@ fn drive<const W: usize, const P: usize, const C: usize>(setup: &Setup, pattern:
             }
         }
         for (lane, source) in sources.iter_mut().enumerate() {
-            if source.making.next_u64() < threshold {
-                net.offer(lane, usize::from(source.to.draw(&mut source.choosing)), setup.flits, now as u32);
+            if source.packet_rng.next_u64() < threshold {
+                net.offer(lane, usize::from(source.destinations.draw(&mut source.destination_rng)), setup.flits, now as u32);
                 if (from..to).contains(&now) {
                     made += 1;
                     generated_at += now;
@@ -181,11 +181,11 @@ fn drive<const W: usize, const P: usize, const C: usize>(setup: &Setup, pattern:
         now += 1;
     };
     let mean = |sum: u64| sum as f64 / stats.arrived.max(1) as f64;
-    Measured {
+    NocMeasurements {
         sources: sources.len(),
         packet_latency: mean(stats.latency),
-        network_latency: mean(stats.network),
-        longest_latency: stats.longest,
+        network_latency: mean(stats.network_latency_sum),
+        longest_latency: stats.longest_latency,
         accepted: accepted as f64 / (setup.measured as f64 * sources.len() as f64),
         routers: mean(stats.routers),
         stable,
@@ -199,9 +199,9 @@ mod tests {
 
     use super::*;
 
-    fn setup(load: f64) -> Setup {
+    fn setup(load: f64) -> NocSetup {
         let network = NetworkSpec::new(Topology::Mesh { columns: 4, rows: 4 });
-        Setup { network, pattern: Pattern::Uniform, flits: 1, load, warm_up: 500, measured: 6000, seed: 3 }
+        NocSetup { network, pattern: TrafficPattern::Uniform, flits: 1, load, warm_up: 500, measured: 6000, seed: 3 }
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn an_overloaded_network_is_unstable() {
         let narrow = NetworkSpec { buffers: 1, ..setup(1.0).network.with_vcs(1) };
-        let overloaded = Setup { network: narrow, flits: 5, ..setup(1.0) };
+        let overloaded = NocSetup { network: narrow, flits: 5, ..setup(1.0) };
         let result = measure(&overloaded).unwrap();
         assert!(!result.stable && result.accepted < 0.4, "{result:?}");
     }

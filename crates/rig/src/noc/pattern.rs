@@ -4,11 +4,11 @@ use warpshard_base::Rng;
 use warpshard_noc::mesh::Topology;
 
 /// Node numbers of the memory controllers among the 36 nodes of a chip with 28 SMs (GPGPU-Sim's preset for 28 SMs and 8 controllers).
-const CONTROLLERS: [u16; 8] = [3, 7, 10, 12, 23, 25, 28, 32];
+const CONTROLLER_NODES: [u16; 8] = [3, 7, 10, 12, 23, 25, 28, 32];
 
 /// A traffic pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pattern {
+pub enum TrafficPattern {
     /// Every node sends to a random node, itself included.
     Uniform,
     /// The 28 SMs of 36 nodes send to a random one of the 8 memory controllers.
@@ -32,17 +32,17 @@ pub enum Pattern {
 }
 
 /// All patterns by name.
-pub const PATTERNS: &[(&str, Pattern)] = &[
-    ("uniform", Pattern::Uniform),
-    ("sm28tomc8", Pattern::Sm28ToMc8),
-    ("mc8tosm28", Pattern::Mc8ToSm28),
-    ("hot36to8", Pattern::Hot36To8),
-    ("transpose", Pattern::Transpose),
-    ("bitcomp", Pattern::BitComp),
-    ("bitrev", Pattern::BitRev),
-    ("shuffle", Pattern::Shuffle),
-    ("tornado", Pattern::Tornado),
-    ("neighbor", Pattern::Neighbor),
+pub const PATTERNS: &[(&str, TrafficPattern)] = &[
+    ("uniform", TrafficPattern::Uniform),
+    ("sm28tomc8", TrafficPattern::Sm28ToMc8),
+    ("mc8tosm28", TrafficPattern::Mc8ToSm28),
+    ("hot36to8", TrafficPattern::Hot36To8),
+    ("transpose", TrafficPattern::Transpose),
+    ("bitcomp", TrafficPattern::BitComp),
+    ("bitrev", TrafficPattern::BitRev),
+    ("shuffle", TrafficPattern::Shuffle),
+    ("tornado", TrafficPattern::Tornado),
+    ("neighbor", TrafficPattern::Neighbor),
 ];
 
 /// The destinations of one source.
@@ -64,7 +64,7 @@ impl Destinations {
     }
 }
 
-impl Pattern {
+impl TrafficPattern {
     /// Returns the sources with their destinations.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Pattern {
     pub(super) fn on(self, topology: &Topology) -> Result<Vec<(u16, Destinations)>, String> {
         let terminals = topology.terminals() as u16;
         let all = || 0..terminals;
-        let is_controller = |node: &u16| CONTROLLERS.contains(node);
+        let is_controller = |node: &u16| CONTROLLER_NODES.contains(node);
         let others: Vec<u16> = all().filter(|node| !is_controller(node)).collect();
         let random = |sources: Vec<u16>, dests: &[u16]| sources.into_iter().map(|s| (s, Destinations::Any(dests.to_vec()))).collect();
         let fixed = |to: &dyn Fn(u16) -> u16| Ok(all().map(|source| (source, Destinations::One(to(source)))).collect());
@@ -93,9 +93,9 @@ impl Pattern {
         let each = |source: u16, to: &dyn Fn(u16, u16) -> u16| to(source / columns, rows) * columns + to(source % columns, columns);
         match self {
             Self::Uniform => Ok(random(all().collect(), &all().collect::<Vec<_>>())),
-            Self::Sm28ToMc8 => Ok(random(others, &CONTROLLERS)),
-            Self::Mc8ToSm28 => Ok(random(CONTROLLERS.to_vec(), &others)),
-            Self::Hot36To8 => Ok(random(all().collect(), &CONTROLLERS)),
+            Self::Sm28ToMc8 => Ok(random(others, &CONTROLLER_NODES)),
+            Self::Mc8ToSm28 => Ok(random(CONTROLLER_NODES.to_vec(), &others)),
+            Self::Hot36To8 => Ok(random(all().collect(), &CONTROLLER_NODES)),
             Self::Transpose => {
                 let side = (1..=terminals).find(|side| side * side >= terminals).unwrap_or(1);
                 if side * side != terminals {
@@ -116,7 +116,7 @@ impl Pattern {
 mod tests {
     use super::*;
 
-    fn fixed(pattern: Pattern, topology: &Topology) -> Vec<u16> {
+    fn fixed(pattern: TrafficPattern, topology: &Topology) -> Vec<u16> {
         let destination = |(_, to)| match to {
             Destinations::One(to) => to,
             Destinations::Any(_) => panic!("{pattern:?} is random"),
@@ -132,18 +132,21 @@ mod tests {
             to.sort_unstable();
             assert_eq!(to, (0..16).collect::<Vec<_>>(), "{name}");
         }
-        assert_eq!(fixed(Pattern::Transpose, &topology)[1], 4);
-        assert_eq!(fixed(Pattern::BitRev, &topology)[1], 8);
-        assert_eq!(fixed(Pattern::Shuffle, &topology)[9], 3);
-        assert_eq!(fixed(Pattern::Tornado, &topology)[0], 5);
+        assert_eq!(fixed(TrafficPattern::Transpose, &topology)[1], 4);
+        assert_eq!(fixed(TrafficPattern::BitRev, &topology)[1], 8);
+        assert_eq!(fixed(TrafficPattern::Shuffle, &topology)[9], 3);
+        assert_eq!(fixed(TrafficPattern::Tornado, &topology)[0], 5);
     }
 
     #[test]
     fn controllers_and_sms_share_the_36_nodes() {
         let topology = Topology::Mesh { columns: 6, rows: 6 };
-        let sources = |pattern: Pattern| pattern.on(&topology).unwrap().len();
-        assert_eq!((sources(Pattern::Sm28ToMc8), sources(Pattern::Mc8ToSm28), sources(Pattern::Hot36To8)), (28, 8, 36));
-        assert!(Pattern::Sm28ToMc8.on(&Topology::Mesh { columns: 4, rows: 4 }).is_err());
-        assert!(Pattern::Shuffle.on(&topology).is_err());
+        let sources = |pattern: TrafficPattern| pattern.on(&topology).unwrap().len();
+        assert_eq!(
+            (sources(TrafficPattern::Sm28ToMc8), sources(TrafficPattern::Mc8ToSm28), sources(TrafficPattern::Hot36To8)),
+            (28, 8, 36)
+        );
+        assert!(TrafficPattern::Sm28ToMc8.on(&Topology::Mesh { columns: 4, rows: 4 }).is_err());
+        assert!(TrafficPattern::Shuffle.on(&topology).is_err());
     }
 }

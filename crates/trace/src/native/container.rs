@@ -10,10 +10,10 @@ use warpshard_workload::{LaunchCounts, UsedLine};
 
 use super::super::error::{Problem, ProblemKind, TraceError, unreadable};
 use super::footprint;
-use super::frame::{BLOCK_HEADER, BlockRef, END_MAGIC, FILE_HEADER, Kind, MAGIC, TRAILER, VERSION, unpack};
+use super::frame::{BLOCK_HEADER_BYTES, BlockKind, BlockRef, END_MAGIC, FILE_HEADER_BYTES, MAGIC, TRAILER_BYTES, VERSION, unpack};
 use super::index::{Index, KernelEntry};
 use super::template::Template;
-use super::wire::{ByteReader, put, put_text};
+use super::wire::{ByteReader, write_number, write_text};
 
 /// An open native file.
 #[derive(Debug)]
@@ -29,12 +29,12 @@ pub(in super::super) struct Container {
 pub(in super::super) struct NativeKernel {
     pub(super) container: Arc<Container>,
     pub(super) number: usize,
-    pub(super) code: Code,
+    pub(super) code: KernelTemplates,
 }
 
 /// The data that all CTAs of a kernel share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Code {
+pub(super) struct KernelTemplates {
     /// The text before the first CTA.
     pub(super) head: Vec<u8>,
     /// The text after the last CTA.
@@ -42,13 +42,13 @@ pub(super) struct Code {
     pub(super) templates: Vec<Template>,
 }
 
-impl Code {
+impl KernelTemplates {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        put_text(&mut out, &self.head);
-        put_text(&mut out, &self.tail);
-        put(&mut out, self.templates.len() as u64);
-        self.templates.iter().for_each(|template| template.put(&mut out));
+        write_text(&mut out, &self.head);
+        write_text(&mut out, &self.tail);
+        write_number(&mut out, self.templates.len() as u64);
+        self.templates.iter().for_each(|template| template.write(&mut out));
         out
     }
 
@@ -56,7 +56,7 @@ impl Code {
         let mut bytes = ByteReader::new(raw);
         let (head, tail) = (bytes.text()?.to_vec(), bytes.text()?.to_vec());
         let templates = (0..bytes.count()?).map(|_| Template::read(&mut bytes)).collect::<Option<_>>()?;
-        (bytes.left() == 0).then_some(Self { head, tail, templates })
+        (bytes.remaining() == 0).then_some(Self { head, tail, templates })
     }
 }
 
@@ -73,25 +73,25 @@ impl Container {
         let io = |error: io::Error| TraceError::from(unreadable(path, &error));
         let mut file = input::open(path).map_err(io)?;
         let bytes = file.metadata().map_err(io)?.len();
-        let mut header = [0; FILE_HEADER];
-        let least = (FILE_HEADER + BLOCK_HEADER + TRAILER) as u64;
+        let mut header = [0; FILE_HEADER_BYTES];
+        let least = (FILE_HEADER_BYTES + BLOCK_HEADER_BYTES + TRAILER_BYTES) as u64;
         if bytes < least {
-            return Err(cut(path, format!("{bytes} bytes"), format!("at least {least}")).into());
+            return Err(truncated_file(path, format!("{bytes} bytes"), format!("at least {least}")).into());
         }
         file.read_exact(&mut header).map_err(io)?;
         let version = check_header(path, &header)?;
-        let mut trailer = [0; TRAILER];
-        file.seek(SeekFrom::Start(bytes - TRAILER as u64)).and_then(|_| file.read_exact(&mut trailer)).map_err(io)?;
+        let mut trailer = [0; TRAILER_BYTES];
+        file.seek(SeekFrom::Start(bytes - TRAILER_BYTES as u64)).and_then(|_| file.read_exact(&mut trailer)).map_err(io)?;
         let mut fields = ByteReader::new(&trailer);
         let (low, high, length, crc) = (fields.word(), fields.word(), fields.word(), fields.word());
         let offset = u64::from(low.unwrap_or_default()) | u64::from(high.unwrap_or_default()) << 32;
         let length = u64::from(length.unwrap_or_default());
         if trailer[16..] != END_MAGIC {
             let found = format!("{bytes} bytes without the magic bytes at the end");
-            return Err(cut(path, found, "a trailer of 24 bytes with the location of the index".into()).into());
+            return Err(truncated_file(path, found, "a trailer of 24 bytes with the location of the index".into()).into());
         }
-        if crc != Some(crc32fast::hash(&trailer[..12])) || offset.checked_add(length) != Some(bytes - TRAILER as u64) {
-            let at = bytes - TRAILER as u64;
+        if crc != Some(crc32fast::hash(&trailer[..12])) || offset.checked_add(length) != Some(bytes - TRAILER_BYTES as u64) {
+            let at = bytes - TRAILER_BYTES as u64;
             return Err(
                 damaged(path, &format!("the trailer at byte {at}"), "a wrong checksum or a wrong location of the index".into()).into()
             );
@@ -99,7 +99,7 @@ impl Container {
         let place = format!("the index at byte {offset}");
         let mut block = vec![0; length as usize];
         file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(&mut block)).map_err(io)?;
-        let raw = unpack(Kind::Index, &block, None).map_err(|found| damaged(path, &place, found))?;
+        let raw = unpack(BlockKind::Index, &block, None).map_err(|found| damaged(path, &place, found))?;
         let index = Index::decode(&raw, version).ok_or_else(|| damaged(path, &place, "contradictory contents".into()))?;
         Ok(Arc::new(Self { path: path.to_path_buf(), index, file: Mutex::new(file), bytes }))
     }
@@ -129,7 +129,7 @@ impl Container {
     }
 
     /// Reads a block without unpacking it.
-    pub(super) fn packed(&self, kind: Kind, at: &BlockRef, number: usize) -> Result<Vec<u8>, TraceError> {
+    pub(super) fn read_packed(&self, kind: BlockKind, at: &BlockRef, number: usize) -> Result<Vec<u8>, TraceError> {
         // A block that extends beyond the file is rejected before its memory is allocated.
         if at.offset.checked_add(at.file_bytes()).is_none_or(|end| end > self.bytes) {
             let found = format!("a block of {} bytes in a file of {}", at.file_bytes(), self.bytes);
@@ -144,13 +144,13 @@ impl Container {
     }
 
     /// Reads and unpacks a block.
-    pub(super) fn block(&self, kind: Kind, at: &BlockRef, number: usize) -> Result<Vec<u8>, TraceError> {
-        let packed = self.packed(kind, at, number)?;
+    pub(super) fn block(&self, kind: BlockKind, at: &BlockRef, number: usize) -> Result<Vec<u8>, TraceError> {
+        let packed = self.read_packed(kind, at, number)?;
         unpack(kind, &packed, Some(at.crc)).map_err(|found| self.damaged(kind, at, number, found).into())
     }
 
     /// Returns the problem for a damaged block of a kernel.
-    pub(super) fn damaged(&self, kind: Kind, at: &BlockRef, number: usize, found: String) -> Problem {
+    pub(super) fn damaged(&self, kind: BlockKind, at: &BlockRef, number: usize, found: String) -> Problem {
         let listed = &self.index.kernels[number].listed;
         damaged(&self.path, &format!("the {} block of {listed} at byte {}", kind.name(), at.offset), found)
     }
@@ -158,8 +158,8 @@ impl Container {
     /// Reads the data that all CTAs of a kernel share.
     pub(in super::super) fn kernel(self: &Arc<Self>, number: usize) -> Result<NativeKernel, TraceError> {
         let at = &self.index.kernels[number].code;
-        let raw = self.block(Kind::Code, at, number)?;
-        let code = Code::decode(&raw).ok_or_else(|| self.damaged(Kind::Code, at, number, CONTRADICTION.into()))?;
+        let raw = self.block(BlockKind::Code, at, number)?;
+        let code = KernelTemplates::decode(&raw).ok_or_else(|| self.damaged(BlockKind::Code, at, number, CONTRADICTION.into()))?;
         Ok(NativeKernel { container: Arc::clone(self), number, code })
     }
 }
@@ -193,7 +193,7 @@ impl NativeKernel {
     /// them.
     pub(in super::super) fn used_lines(&self, limit: usize) -> Result<Option<Vec<UsedLine>>, TraceError> {
         let Some(at) = self.index().footprint.as_ref().and_then(|footprint| footprint.block_with(limit)) else { return Ok(None) };
-        let kind = Kind::Lines;
+        let kind = BlockKind::Lines;
         let raw = self.container.block(kind, at, self.number)?;
         let lines = footprint::decode(&raw, limit);
         lines.map(Some).ok_or_else(|| self.container.damaged(kind, at, self.number, CONTRADICTION.into()).into())
@@ -201,7 +201,7 @@ impl NativeKernel {
 }
 
 /// Checks the file's header and returns the version of its format.
-fn check_header(path: &Path, header: &[u8; FILE_HEADER]) -> Result<u32, TraceError> {
+fn check_header(path: &Path, header: &[u8; FILE_HEADER_BYTES]) -> Result<u32, TraceError> {
     let mut fields = ByteReader::new(&header[MAGIC.len()..]);
     let (version, crc) = (fields.word().unwrap_or_default(), fields.word().unwrap_or_default());
     if header[..MAGIC.len()] != MAGIC {
@@ -241,7 +241,7 @@ fn damaged(path: &Path, place: &str, found: String) -> Problem {
     problem(path, ProblemKind::Unreadable, format!("{place} is damaged"), found, "the bytes that were written".into(), help)
 }
 
-fn cut(path: &Path, found: String, expected: String) -> Problem {
+fn truncated_file(path: &Path, found: String, expected: String) -> Problem {
     let help = "the copy is incomplete: copy the file again, or convert the trace again from its text";
     problem(path, ProblemKind::Cut, "the file is cut off".into(), found, expected, help)
 }

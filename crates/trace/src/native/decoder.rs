@@ -6,12 +6,12 @@ use crossbeam_channel::unbounded;
 
 use warpshard_workload::{CtaProgram, StaticInst};
 
-use super::super::block::Parsed;
-use super::super::decoder::{Batch, Decoded, End, Setup, StreamCache};
+use super::super::block::ParsedBlock;
+use super::super::decoder::{DecodeEnd, DecodedBatch, DecodedCta, DecoderSetup, StreamCache};
 use super::super::error::{Problem, ProblemKind, TraceError};
 use super::super::table::StaticTable;
 use super::container::{CONTRADICTION, NativeKernel};
-use super::frame::{Kind, unpack};
+use super::frame::{BlockKind, unpack};
 use super::index::BatchEntry;
 use super::program;
 use super::template::TemplateMeanings;
@@ -19,22 +19,22 @@ use super::template::TemplateMeanings;
 /// A decoder of one kernel, from its first CTA to its last.
 #[derive(Debug)]
 pub(in super::super) struct NativeDecoder {
-    setup: Arc<Setup>,
+    setup: Arc<DecoderSetup>,
     kernel: Arc<NativeKernel>,
     meanings: Option<Arc<TemplateMeanings>>,
     code: Arc<[StaticInst]>,
     /// Index of the next block.
     next: usize,
     /// CTAs before the next block.
-    produced: u32,
+    decoded_ctas: u32,
     read: u64,
     sharing: StreamCache,
 }
 
 impl NativeDecoder {
-    pub(in super::super) fn new(setup: Arc<Setup>, kernel: Arc<NativeKernel>) -> Self {
+    pub(in super::super) fn new(setup: Arc<DecoderSetup>, kernel: Arc<NativeKernel>) -> Self {
         let code = Arc::default();
-        Self { setup, kernel, meanings: None, code, next: 0, produced: 0, read: 0, sharing: StreamCache::default() }
+        Self { setup, kernel, meanings: None, code, next: 0, decoded_ctas: 0, read: 0, sharing: StreamCache::default() }
     }
 
     /// Returns the warp instructions of the kernel.
@@ -55,21 +55,21 @@ impl NativeDecoder {
     /// Seeks to the block that contains CTA `cta`; returns the first CTA of this block.
     pub(in super::super) fn seek(&mut self, cta: u32) -> u32 {
         let batches = &self.kernel.index().batches;
-        (self.next, self.produced, self.read) = (0, 0, 0);
-        while let Some(batch) = batches.get(self.next).filter(|batch| self.produced.saturating_add(batch.ctas) <= cta) {
-            self.produced += batch.ctas;
+        (self.next, self.decoded_ctas, self.read) = (0, 0, 0);
+        while let Some(batch) = batches.get(self.next).filter(|batch| self.decoded_ctas.saturating_add(batch.ctas) <= cta) {
+            self.decoded_ctas += batch.ctas;
             self.read += batch.text_bytes;
             self.next += 1;
         }
-        self.produced
+        self.decoded_ctas
     }
 
     /// Decodes at least one block, and further blocks while the text that they represent stays below `budget` bytes.
-    pub(in super::super) fn next_batch(&mut self, budget: usize) -> Batch {
+    pub(in super::super) fn next_batch(&mut self, budget: usize) -> DecodedBatch {
         let decoded = self.start().and_then(|meanings| self.blocks(&meanings, budget));
         decoded.unwrap_or_else(|error| {
-            let from = self.produced.min(self.setup.ctas.saturating_sub(1));
-            Batch { ctas: Vec::new(), end: Some(End::Failed { from, error }) }
+            let from = self.decoded_ctas.min(self.setup.ctas.saturating_sub(1));
+            DecodedBatch { ctas: Vec::new(), end: Some(DecodeEnd::Failed { from, error }) }
         })
     }
 
@@ -92,14 +92,14 @@ impl NativeDecoder {
         Ok(meanings)
     }
 
-    fn blocks(&mut self, meanings: &Arc<TemplateMeanings>, budget: usize) -> Result<Batch, TraceError> {
+    fn blocks(&mut self, meanings: &Arc<TemplateMeanings>, budget: usize) -> Result<DecodedBatch, TraceError> {
         let kernel = Arc::clone(&self.kernel);
         let batches = &kernel.index().batches;
         let first = self.next;
         let mut text = 0;
         let mut packed = Vec::new();
         while let Some(batch) = batches.get(self.next).filter(|_| packed.is_empty() || text < budget as u64) {
-            match kernel.container.packed(Kind::Programs, &batch.programs, kernel.number) {
+            match kernel.container.read_packed(BlockKind::Programs, &batch.programs, kernel.number) {
                 Ok(block) => packed.push(block),
                 // The blocks before the unreadable one are valid; the next batch reports the fault.
                 Err(_) if !packed.is_empty() => break,
@@ -109,7 +109,7 @@ impl NativeDecoder {
             self.next += 1;
         }
         if packed.is_empty() {
-            return Ok(Batch { ctas: Vec::new(), end: Some(End::Finished) });
+            return Ok(DecodedBatch { ctas: Vec::new(), end: Some(DecodeEnd::Finished) });
         }
         let mut ctas = Vec::new();
         for (number, decoded) in (first..).zip(self.decode(packed, &batches[first..self.next], meanings)) {
@@ -119,22 +119,27 @@ impl NativeDecoder {
             let parsed = match parsed {
                 Ok(parsed) => parsed,
                 Err(found) => {
-                    let error = kernel.container.damaged(Kind::Programs, &batch.programs, kernel.number, found).into();
-                    return Ok(Batch { ctas, end: Some(End::Failed { from: self.produced, error }) });
+                    let error = kernel.container.damaged(BlockKind::Programs, &batch.programs, kernel.number, found).into();
+                    return Ok(DecodedBatch { ctas, end: Some(DecodeEnd::Failed { from: self.decoded_ctas, error }) });
                 }
             };
-            self.produced += batch.ctas;
+            self.decoded_ctas += batch.ctas;
             self.read += batch.text_bytes;
             ctas.extend(parsed.into_iter().map(|parsed| self.program(parsed)));
         }
-        Ok(Batch { ctas, end: None })
+        Ok(DecodedBatch { ctas, end: None })
     }
 
     /// Decodes blocks, in parallel if there is a pool; results come in the order of the blocks.
-    fn decode(&self, packed: Vec<Vec<u8>>, batches: &[BatchEntry], meanings: &Arc<TemplateMeanings>) -> Vec<Result<Vec<Parsed>, String>> {
+    fn decode(
+        &self,
+        packed: Vec<Vec<u8>>,
+        batches: &[BatchEntry],
+        meanings: &Arc<TemplateMeanings>,
+    ) -> Vec<Result<Vec<ParsedBlock>, String>> {
         let warps = self.setup.layout.warps;
         let one = move |block: &[u8], crc: u32, meanings: &TemplateMeanings| {
-            let raw = unpack(Kind::Programs, block, Some(crc))?;
+            let raw = unpack(BlockKind::Programs, block, Some(crc))?;
             program::decode(&raw, meanings, warps).ok_or_else(|| CONTRADICTION.to_owned())
         };
         let work = packed.into_iter().zip(batches.iter().map(|batch| batch.programs.crc));
@@ -154,9 +159,9 @@ impl NativeDecoder {
         parts.into_iter().map(|(_, part)| part).collect()
     }
 
-    fn program(&mut self, parsed: Parsed) -> Decoded {
+    fn program(&mut self, parsed: ParsedBlock) -> DecodedCta {
         let warps = parsed.warps.into_iter().map(|(stream, print)| self.sharing.share(stream, print)).collect();
-        Decoded { program: Arc::new(CtaProgram { code: Arc::clone(&self.code), warps, ..CtaProgram::default() }), notes: parsed.notes }
+        DecodedCta { program: Arc::new(CtaProgram { code: Arc::clone(&self.code), warps, ..CtaProgram::default() }), notes: parsed.notes }
     }
 
     fn count(&self, found: u64) -> Problem {

@@ -8,7 +8,7 @@ use warpshard_base::{Addr, LINE_BYTES, SECTORS_PER_LINE, SectorBytes, SectorMask
 use warpshard_workload::{CtaProgram, KernelInfo, LaunchCounts, OpClass, UsedLine, UsedLines, count_classes, touches};
 
 use super::frame::BlockRef;
-use super::wire::{ByteReader, put, put_signed};
+use super::wire::{ByteReader, write_number, write_signed};
 
 /// Maximum cache lines per kernel in a file, of which the most recently used are stored: 128 MiB, more than any LLC holds.
 const MAX_LINES: usize = 1 << 20;
@@ -30,14 +30,14 @@ pub(super) struct Footprint {
 }
 
 impl Footprint {
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
-        put(out, self.sectors);
-        put(out, self.classes.len() as u64);
-        self.classes.iter().for_each(|count| put(out, *count));
-        put(out, self.lines);
-        put(out, self.new_lines);
-        put(out, u64::from(self.block.is_some()));
-        self.block.iter().for_each(|block| block.put(out));
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        write_number(out, self.sectors);
+        write_number(out, self.classes.len() as u64);
+        self.classes.iter().for_each(|count| write_number(out, *count));
+        write_number(out, self.lines);
+        write_number(out, self.new_lines);
+        write_number(out, u64::from(self.block.is_some()));
+        self.block.iter().for_each(|block| block.write(out));
     }
 
     pub(super) fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
@@ -114,11 +114,11 @@ impl<'a> KernelFootprint<'a> {
 
 fn encode(lines: &[UsedLine]) -> Vec<u8> {
     let mut out = Vec::new();
-    put(&mut out, lines.len() as u64);
+    write_number(&mut out, lines.len() as u64);
     let mut before = 0;
     for line in lines {
         let number = line.addr.0 / LINE_BYTES;
-        put_signed(&mut out, number.wrapping_sub(before) as i64);
+        write_signed(&mut out, number.wrapping_sub(before) as i64);
         before = number;
         let mask = |is: &dyn Fn(u32) -> bool| (0..SECTORS).filter(|i| is(line.bytes[*i])).fold(0, |mask, i| mask | 1_u8 << i);
         let partial = mask(&|bytes| bytes != 0 && bytes != u32::MAX);
@@ -138,7 +138,7 @@ pub(super) fn decode(raw: &[u8], limit: usize) -> Option<Vec<UsedLine>> {
     let mut number = 0_u64;
     for place in 0..count {
         number = number.wrapping_add(bytes.signed()? as u64);
-        let [known, partial] = *bytes.take(2)?.first_chunk()?;
+        let [known, partial] = *bytes.take_bytes(2)?.first_chunk()?;
         let written = SectorMask(known >> SECTORS);
         let known = known & SectorMask::ALL.0;
         if partial & !known != 0 || written.0 & !known != 0 || number > u64::MAX / LINE_BYTES {
@@ -152,7 +152,7 @@ pub(super) fn decode(raw: &[u8], limit: usize) -> Option<Vec<UsedLine>> {
             lines.push(UsedLine { addr: Addr(number * LINE_BYTES), bytes: of_sectors, written });
         }
     }
-    (bytes.left() == 0).then_some(lines)
+    (bytes.remaining() == 0).then_some(lines)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::footprint::Footprint;
 use super::frame::BlockRef;
-use super::wire::{ByteReader, put, put_text};
+use super::wire::{ByteReader, write_number, write_text};
 
 /// The index at the end of a native file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,25 +61,25 @@ impl KernelEntry {
 impl Index {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        put_text(&mut out, self.name.as_bytes());
-        put(&mut out, u64::from(self.list.is_some()));
-        put_text(&mut out, self.list.as_deref().unwrap_or_default());
-        put(&mut out, self.launches.len() as u64);
-        self.launches.iter().for_each(|&kernel| put(&mut out, kernel.into()));
-        put(&mut out, self.kernels.len() as u64);
+        write_text(&mut out, self.name.as_bytes());
+        write_number(&mut out, u64::from(self.list.is_some()));
+        write_text(&mut out, self.list.as_deref().unwrap_or_default());
+        write_number(&mut out, self.launches.len() as u64);
+        self.launches.iter().for_each(|&kernel| write_number(&mut out, kernel.into()));
+        write_number(&mut out, self.kernels.len() as u64);
         for kernel in &self.kernels {
-            put_text(&mut out, kernel.listed.as_bytes());
-            kernel.code.put(&mut out);
-            put(&mut out, kernel.instructions);
-            put(&mut out, kernel.batches.len() as u64);
+            write_text(&mut out, kernel.listed.as_bytes());
+            kernel.code.write(&mut out);
+            write_number(&mut out, kernel.instructions);
+            write_number(&mut out, kernel.batches.len() as u64);
             for batch in &kernel.batches {
-                put(&mut out, batch.ctas.into());
-                put(&mut out, batch.text_bytes);
-                batch.programs.put(&mut out);
-                put(&mut out, u64::from(batch.text.is_some()));
-                batch.text.iter().for_each(|text| text.put(&mut out));
+                write_number(&mut out, batch.ctas.into());
+                write_number(&mut out, batch.text_bytes);
+                batch.programs.write(&mut out);
+                write_number(&mut out, u64::from(batch.text.is_some()));
+                batch.text.iter().for_each(|text| text.write(&mut out));
             }
-            kernel.footprint.unwrap_or_default().put(&mut out);
+            kernel.footprint.unwrap_or_default().write(&mut out);
         }
         out
     }
@@ -92,7 +92,7 @@ impl Index {
         let name = string(&mut bytes)?;
         let listed = flag(&mut bytes)?;
         let list = bytes.text()?.to_vec();
-        let launches: Vec<u32> = (0..bytes.count()?).map(|_| bytes.small()).collect::<Option<_>>()?;
+        let launches: Vec<u32> = (0..bytes.count()?).map(|_| bytes.number_u32()).collect::<Option<_>>()?;
         let mut kernels = Vec::new();
         for _ in 0..bytes.count()? {
             let listed = string(&mut bytes)?;
@@ -100,7 +100,7 @@ impl Index {
             let instructions = bytes.number()?;
             let mut batches = Vec::new();
             for _ in 0..bytes.count()? {
-                let (ctas, text_bytes) = (bytes.small().filter(|&ctas| ctas > 0)?, bytes.number()?);
+                let (ctas, text_bytes) = (bytes.number_u32().filter(|&ctas| ctas > 0)?, bytes.number()?);
                 let programs = BlockRef::read(&mut bytes)?;
                 let text = if flag(&mut bytes)? { Some(BlockRef::read(&mut bytes)?) } else { None };
                 batches.push(BatchEntry { ctas, text_bytes, programs, text });
@@ -108,7 +108,7 @@ impl Index {
             let footprint = if version > 1 { Some(Footprint::read(&mut bytes)?) } else { None };
             kernels.push(KernelEntry { listed, code, instructions, batches, footprint });
         }
-        let complete = bytes.left() == 0 && launches.iter().all(|&kernel| (kernel as usize) < kernels.len());
+        let complete = bytes.remaining() == 0 && launches.iter().all(|&kernel| (kernel as usize) < kernels.len());
         complete.then_some(Self { name, list: listed.then_some(list), launches, kernels })
     }
 }

@@ -24,7 +24,7 @@ pub(super) use container::{Container, NativeKernel, is_native};
 pub(super) use decoder::NativeDecoder;
 pub use facts::{NativeFacts, native_facts};
 pub use frame::VERSION as NATIVE_VERSION;
-pub use pack::{ConvertError, ConvertProgress, Converted, Watcher, to_native};
+pub use pack::{Conversion, ConvertError, ConvertProgress, ProgressWatcher, to_native};
 pub use unpack::to_text;
 
 /// Returns true if the file at `path` starts with the magic bytes of the native trace format.

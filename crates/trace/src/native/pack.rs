@@ -9,27 +9,27 @@ use std::sync::Arc;
 use warpshard_workload::{CtaProgram, KernelInfo};
 
 use super::super::decode::Decoder;
-use super::super::decoder::{End, TextDecoder};
+use super::super::decoder::{DecodeEnd, TextDecoder};
 use super::super::error::{Problem, ProblemKind, TraceError};
 use super::super::kernel::{self, KernelFile};
-use super::super::list::{Line, List};
+use super::super::list::{KernelList, ListLine};
 use super::super::load::pool;
 use super::super::options::TraceOptions;
-use super::container::Code;
+use super::container::KernelTemplates;
 use super::footprint::{FileLines, KernelFootprint};
-use super::frame::{BlockWriter, Kind};
+use super::frame::{BlockKind, BlockWriter};
 use super::index::{BatchEntry, Index, KernelEntry};
 use super::program;
-use super::record::{BlockBuilder, Records, read_block};
-use super::render::{apply_patch, put_patch, render};
+use super::record::{BlockBuilder, CtaRecords, read_block};
+use super::render::{apply_patch, render, write_patch};
 use super::scan::{Scanner, begin};
 use super::wire::ByteReader;
 
 /// Maximum bytes of text that a block represents, except for a larger CTA. It is small enough for a decoder's window to hold a few blocks,
 /// and large enough for many warps to share paths and for zstd to find repetitions.
-const BLOCK_TEXT: usize = 4 << 20;
+const TARGET_BLOCK_TEXT_BYTES: usize = 4 << 20;
 /// Maximum bytes of a block, except for a larger CTA.
-const BLOCK_BYTES: usize = 1 << 20;
+const TARGET_BLOCK_BYTES: usize = 1 << 20;
 
 /// Progress of a conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,11 +43,11 @@ pub struct ConvertProgress {
 }
 
 /// A callback that receives the progress of a conversion at intervals; it returns `false` to stop the conversion.
-pub type Watcher<'a> = &'a mut dyn FnMut(ConvertProgress) -> bool;
+pub type ProgressWatcher<'a> = &'a mut dyn FnMut(ConvertProgress) -> bool;
 
 /// Sizes of a finished conversion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Converted {
+pub struct Conversion {
     /// Converted kernels.
     pub kernels: usize,
     /// Warp instructions of all kernels.
@@ -110,13 +110,13 @@ pub fn to_native(
     out: &mut dyn Write,
     compress: bool,
     options: &TraceOptions,
-    watch: Watcher<'_>,
-) -> Result<Converted, ConvertError> {
-    let list = List::read(path)?;
+    watch: ProgressWatcher<'_>,
+) -> Result<Conversion, ConvertError> {
+    let list = KernelList::read(path)?;
     let mut files: Vec<(KernelFile, String)> = Vec::new();
     let mut index = Index { name: list.name, list: list.text, ..Index::default() };
     for line in list.lines {
-        let Line::Kernel { file, listed } = line else { continue };
+        let ListLine::Kernel { file, listed } = line else { continue };
         let number = files.iter().position(|(known, _)| *known == file).unwrap_or_else(|| {
             files.push((file, listed));
             files.len() - 1
@@ -126,7 +126,7 @@ pub fn to_native(
     let pool = pool(options);
     let mut blocks = BlockWriter::new(out, compress)?;
     let mut reading = FileLines::default();
-    let mut done = Converted { kernels: files.len(), text_bytes: index.list.as_ref().map_or(0, Vec::len) as u64, ..Converted::default() };
+    let mut done = Conversion { kernels: files.len(), text_bytes: index.list.as_ref().map_or(0, Vec::len) as u64, ..Conversion::default() };
     for (number, (file, listed)) in files.iter().enumerate() {
         let progress = ConvertProgress { kernels_done: number, kernels: files.len(), text_bytes: done.text_bytes };
         let opened = kernel::open(file, options, pool.as_ref())?;
@@ -136,12 +136,12 @@ pub fn to_native(
             Decoder::Native(_) => return Err(already_native(path).into()),
         };
         let lead = opened.setup.layout.lead;
-        let packer = Packer {
+        let packer = KernelPacker {
             scanner: Scanner::new(opened.setup.dialect.clone(), lead),
             warps: opened.setup.layout.warps,
             file: file.to_string(),
             keeps_lines: index.launches.len() > 1,
-            ..Packer::new(decoder, info, &mut blocks, KernelEntry { listed: listed.clone(), ..KernelEntry::default() })
+            ..KernelPacker::new(decoder, info, &mut blocks, KernelEntry { listed: listed.clone(), ..KernelEntry::default() })
         };
         let (kernel, text_bytes) = packer.kernel(&mut reading, progress, watch)?;
         done.text_bytes += text_bytes;
@@ -167,7 +167,7 @@ fn already_native(path: &Path) -> TraceError {
 }
 
 /// A converter of one kernel.
-struct Packer<'a, 'b> {
+struct KernelPacker<'a, 'b> {
     decoder: TextDecoder,
     out: &'a mut BlockWriter<'b>,
     scanner: Scanner,
@@ -193,7 +193,7 @@ struct Packer<'a, 'b> {
     marks: [Vec<usize>; 2],
 }
 
-impl<'a, 'b> Packer<'a, 'b> {
+impl<'a, 'b> KernelPacker<'a, 'b> {
     fn new(mut decoder: TextDecoder, info: &'a KernelInfo, out: &'a mut BlockWriter<'b>, kernel: KernelEntry) -> Self {
         decoder.keep_tail();
         let scanner = Scanner::new(decoder.setup().dialect.clone(), 0);
@@ -224,14 +224,14 @@ impl<'a, 'b> Packer<'a, 'b> {
         mut self,
         reading: &mut FileLines,
         progress: ConvertProgress,
-        watch: Watcher<'_>,
+        watch: ProgressWatcher<'_>,
     ) -> Result<(KernelEntry, u64), ConvertError> {
         loop {
             if !watch(ConvertProgress { text_bytes: progress.text_bytes + self.text_bytes, ..progress }) {
                 return Err(ConvertError::Stopped);
             }
-            let batch = self.decoder.next_batch(BLOCK_TEXT);
-            if let Some(End::Failed { error, .. }) = batch.end {
+            let batch = self.decoder.next_batch(TARGET_BLOCK_TEXT_BYTES);
+            if let Some(DecodeEnd::Failed { error, .. }) = batch.end {
                 return Err(error.into());
             }
             for (number, cta) in batch.ctas.into_iter().enumerate() {
@@ -245,10 +245,10 @@ impl<'a, 'b> Packer<'a, 'b> {
         let tail = self.decoder.take_tail();
         self.text_bytes += tail.len() as u64;
         let templates = std::mem::take(&mut self.scanner.templates);
-        let code = Code { head: std::mem::take(&mut self.head), tail, templates };
-        self.kernel.code = self.out.block(Kind::Code, &code.encode())?;
+        let code = KernelTemplates { head: std::mem::take(&mut self.head), tail, templates };
+        self.kernel.code = self.out.block(BlockKind::Code, &code.encode())?;
         let (mut footprint, lines) = self.footprint.finish(reading);
-        footprint.block = if self.keeps_lines { Some(self.out.block(Kind::Lines, &lines)?) } else { None };
+        footprint.block = if self.keeps_lines { Some(self.out.block(BlockKind::Lines, &lines)?) } else { None };
         self.kernel.footprint = Some(footprint);
         Ok((self.kernel, self.text_bytes))
     }
@@ -272,7 +272,7 @@ impl<'a, 'b> Packer<'a, 'b> {
         })?;
         render(&cta, self.ctas, &self.scanner.templates, &mut self.canonical, marks);
         self.patched |= self.canonical != text;
-        put_patch(&mut self.patches, &self.canonical, marks, text, recorded);
+        write_patch(&mut self.patches, &self.canonical, marks, text, recorded);
         self.text.extend_from_slice(text);
         self.ends.push(self.text.len());
         self.kernel.instructions += cta.warps.iter().map(|warp| warp.steps.len() as u64).sum::<u64>();
@@ -280,7 +280,7 @@ impl<'a, 'b> Packer<'a, 'b> {
         self.block.add(cta, self.scanner.templates.len());
         self.programs.push(program);
         self.ctas += 1;
-        if self.text.len() >= BLOCK_TEXT || self.block.bytes() + self.patches.len() >= BLOCK_BYTES {
+        if self.text.len() >= TARGET_BLOCK_TEXT_BYTES || self.block.bytes() + self.patches.len() >= TARGET_BLOCK_BYTES {
             self.flush()?;
         }
         Ok(())
@@ -293,14 +293,14 @@ impl<'a, 'b> Packer<'a, 'b> {
             return Ok(());
         }
         let raw = self.block.finish();
-        if let Some(what) = self.differs(&raw) {
+        if let Some(what) = self.find_difference(&raw) {
             let first = self.ctas - u64::from(ctas);
             return Err(ConvertError::Internal(format!("{}: the block from cta {first} on does not reproduce {what}", self.file)));
         }
         let head = if self.kernel.batches.is_empty() { self.head.len() } else { 0 };
         let text_bytes = (self.text.len() + head) as u64;
-        let programs = self.out.block(Kind::Programs, &raw)?;
-        let text = if self.patched { Some(self.out.block(Kind::Text, &self.patches)?) } else { None };
+        let programs = self.out.block(BlockKind::Programs, &raw)?;
+        let text = if self.patched { Some(self.out.block(BlockKind::Text, &self.patches)?) } else { None };
         self.kernel.batches.push(BatchEntry { ctas, text_bytes, programs, text });
         self.text.clear();
         self.ends.clear();
@@ -311,15 +311,15 @@ impl<'a, 'b> Packer<'a, 'b> {
     }
 
     /// Returns the part of the CTAs that the block does not reproduce, if any.
-    fn differs(&mut self, raw: &[u8]) -> Option<&'static str> {
+    fn find_difference(&mut self, raw: &[u8]) -> Option<&'static str> {
         let Some(decoded) = program::decode(raw, &self.scanner.meanings, self.warps) else { return Some("anything") };
-        let same = |(parsed, known): (&super::super::block::Parsed, &Arc<CtaProgram>)| {
+        let same = |(parsed, known): (&super::super::block::ParsedBlock, &Arc<CtaProgram>)| {
             parsed.warps.len() == known.warps.len() && parsed.warps.iter().zip(&*known.warps).all(|((stream, _), known)| stream == known)
         };
         if decoded.len() != self.programs.len() || !decoded.iter().zip(&self.programs).all(same) {
             return Some("its programs");
         }
-        let mut records = Records::default();
+        let mut records = CtaRecords::default();
         if read_block(raw, self.scanner.templates.len(), &mut records).is_none() {
             return Some("its instructions");
         }

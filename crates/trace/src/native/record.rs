@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::template::TemplateMeaning;
-use super::wire::{ByteReader, put, put_signed, zigzag};
+use super::wire::{ByteReader, write_number, write_signed, zigzag};
 
 /// Bits of the control byte for the address mode.
 const MODE_BITS: u8 = 3;
@@ -19,7 +19,7 @@ const JUMP_ESCAPE: u64 = 31;
 
 /// The text form of a step's addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Mode {
+pub(super) enum AddressMode {
     /// No addresses: the step is not an access or has no active lanes.
     #[default]
     None,
@@ -33,21 +33,21 @@ pub(super) enum Mode {
 
 /// One instruction of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Step {
+pub(super) struct PathStep {
     pub(super) template: u32,
     pub(super) mask: u32,
-    pub(super) mode: Mode,
-    /// Stride of [`Mode::Affine`], otherwise 0.
+    pub(super) mode: AddressMode,
+    /// Stride of [`AddressMode::Affine`], otherwise 0.
     pub(super) stride: i64,
 }
 
-impl Step {
+impl PathStep {
     /// Returns how many values the step takes from the warp's addresses: the first address, and differences to further ones.
-    pub(super) fn numbers(&self) -> usize {
+    pub(super) fn address_count(&self) -> usize {
         match self.mode {
-            Mode::None => 0,
-            Mode::Affine => 1,
-            Mode::List | Mode::Deltas => self.mask.count_ones() as usize,
+            AddressMode::None => 0,
+            AddressMode::Affine => 1,
+            AddressMode::List | AddressMode::Deltas => self.mask.count_ones() as usize,
         }
     }
 }
@@ -63,7 +63,7 @@ pub(super) struct CtaRecord {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct WarpRecord {
     pub(super) number: u32,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PathStep>,
     /// For each access the first address, and in the modes `List` and `Deltas` the difference from each lane to the next.
     pub(super) addresses: Vec<u64>,
 }
@@ -73,7 +73,7 @@ pub(super) struct WarpRecord {
 pub(super) struct BlockBuilder {
     body: Vec<u8>,
     ctas: u32,
-    paths: FxHashMap<Vec<Step>, u64>,
+    paths: FxHashMap<Vec<PathStep>, u64>,
     warps: FxHashMap<(u64, Vec<u64>), u64>,
     last: Vec<u64>,
 }
@@ -93,11 +93,11 @@ impl BlockBuilder {
     pub(super) fn add(&mut self, cta: CtaRecord, templates: usize) {
         self.last.resize(templates, 0);
         self.ctas += 1;
-        cta.coordinates.iter().for_each(|&coordinate| put(&mut self.body, coordinate));
-        put(&mut self.body, cta.warps.len() as u64);
+        cta.coordinates.iter().for_each(|&coordinate| write_number(&mut self.body, coordinate));
+        write_number(&mut self.body, cta.warps.len() as u64);
         let mut expected = 0;
         for warp in cta.warps {
-            put_signed(&mut self.body, i64::from(warp.number) - expected);
+            write_signed(&mut self.body, i64::from(warp.number) - expected);
             expected = i64::from(warp.number) + 1;
             self.warp(warp);
         }
@@ -108,24 +108,24 @@ impl BlockBuilder {
         let path = known.unwrap_or(self.paths.len() as u64);
         let key = (path, warp.addresses);
         if let Some(&same) = self.warps.get(&key) {
-            return put(&mut self.body, 2 + 2 * same);
+            return write_number(&mut self.body, 2 + 2 * same);
         }
         match known {
-            Some(path) => put(&mut self.body, 1 + 2 * path),
+            Some(path) => write_number(&mut self.body, 1 + 2 * path),
             None => {
-                put(&mut self.body, 0);
-                put_steps(&mut self.body, &warp.steps);
+                write_number(&mut self.body, 0);
+                write_steps(&mut self.body, &warp.steps);
             }
         }
         let mut numbers = key.1.iter();
         for step in &warp.steps {
-            let mut own = numbers.by_ref().take(step.numbers());
+            let mut own = numbers.by_ref().take(step.address_count());
             if let Some(&first) = own.next() {
                 let last = &mut self.last[step.template as usize];
-                put_signed(&mut self.body, first.wrapping_sub(*last) as i64);
+                write_signed(&mut self.body, first.wrapping_sub(*last) as i64);
                 *last = first;
             }
-            own.for_each(|&difference| put_signed(&mut self.body, difference as i64));
+            own.for_each(|&difference| write_signed(&mut self.body, difference as i64));
         }
         if known.is_none() {
             self.paths.insert(warp.steps, path);
@@ -137,7 +137,7 @@ impl BlockBuilder {
     /// Returns a block with all CTAs since the last block.
     pub(super) fn finish(&mut self) -> Vec<u8> {
         let mut block = Vec::with_capacity(self.body.len() + 5);
-        put(&mut block, self.ctas.into());
+        write_number(&mut block, self.ctas.into());
         block.append(&mut self.body);
         self.ctas = 0;
         self.paths.clear();
@@ -147,27 +147,27 @@ impl BlockBuilder {
     }
 }
 
-fn put_steps(out: &mut Vec<u8>, steps: &[Step]) {
-    put(out, steps.len() as u64);
+fn write_steps(out: &mut Vec<u8>, steps: &[PathStep]) {
+    write_number(out, steps.len() as u64);
     let (mut expected, mut mask) = (0, u32::MAX);
     for step in steps {
         let jump = zigzag(i64::from(step.template) - expected);
         let control = step.mode as u8 | if step.mask == mask { 0 } else { MASK_FOLLOWS } | (jump.min(JUMP_ESCAPE) as u8) << JUMP_SHIFT;
         out.push(control);
         if jump >= JUMP_ESCAPE {
-            put(out, jump);
+            write_number(out, jump);
         }
         if step.mask != mask {
             out.extend_from_slice(&step.mask.to_le_bytes());
         }
-        if step.mode == Mode::Affine {
-            put_signed(out, step.stride);
+        if step.mode == AddressMode::Affine {
+            write_signed(out, step.stride);
         }
         (expected, mask) = (i64::from(step.template) + 1, step.mask);
     }
 }
 
-fn read_steps(bytes: &mut ByteReader<'_>, templates: usize) -> Option<Vec<Step>> {
+fn read_steps(bytes: &mut ByteReader<'_>, templates: usize) -> Option<Vec<PathStep>> {
     let count = bytes.count()?;
     let (mut expected, mut mask) = (0i64, u32::MAX);
     let mut steps = Vec::with_capacity(count);
@@ -182,33 +182,33 @@ fn read_steps(bytes: &mut ByteReader<'_>, templates: usize) -> Option<Vec<Step>>
         if control & MASK_FOLLOWS != 0 {
             mask = bytes.word()?;
         }
-        let mode = [Mode::None, Mode::List, Mode::Affine, Mode::Deltas][usize::from(control & MODE_BITS)];
-        if mode != Mode::None && mask == 0 {
+        let mode = [AddressMode::None, AddressMode::List, AddressMode::Affine, AddressMode::Deltas][usize::from(control & MODE_BITS)];
+        if mode != AddressMode::None && mask == 0 {
             return None;
         }
-        let stride = if mode == Mode::Affine { bytes.signed()? } else { 0 };
-        steps.push(Step { template, mask, mode, stride });
+        let stride = if mode == AddressMode::Affine { bytes.signed()? } else { 0 };
+        steps.push(PathStep { template, mask, mode, stride });
         expected = i64::from(template) + 1;
     }
     Some(steps)
 }
 
 /// A receiver of the contents of a block in their order. Functions return `None` if the block is malformed.
-pub(super) trait Sink {
+pub(super) trait BlockSink {
     /// Receives the next path of the block.
-    fn path(&mut self, steps: Vec<Step>) -> Option<()>;
+    fn path(&mut self, steps: Vec<PathStep>) -> Option<()>;
     /// Starts a CTA.
     fn cta(&mut self, coordinates: [u64; 3], warps: usize) -> Option<()>;
     /// Receives a warp of the CTA that executes a path. Its addresses follow in `bytes`, relative to `last`.
     fn warp(&mut self, number: u32, path: usize, bytes: &mut ByteReader<'_>, last: &mut [u64]) -> Option<()>;
     /// Receives a warp of the CTA that equals an earlier warp of the block.
-    fn again(&mut self, number: u32, warp: usize) -> Option<()>;
+    fn repeated_warp(&mut self, number: u32, warp: usize) -> Option<()>;
     /// Ends a CTA.
-    fn end(&mut self) -> Option<()>;
+    fn end_cta(&mut self) -> Option<()>;
 }
 
 /// Reads a block into `sink`; returns the number of its CTAs, or `None` if it is malformed.
-pub(super) fn read_block(raw: &[u8], templates: usize, sink: &mut dyn Sink) -> Option<u32> {
+pub(super) fn read_block(raw: &[u8], templates: usize, sink: &mut dyn BlockSink) -> Option<u32> {
     let mut bytes = ByteReader::new(raw);
     let ctas = u32::try_from(bytes.count()?).ok()?;
     let mut last = vec![0; templates];
@@ -227,7 +227,7 @@ pub(super) fn read_block(raw: &[u8], templates: usize, sink: &mut dyn Sink) -> O
                 if place >= distinct {
                     return None;
                 }
-                sink.again(number, place)?;
+                sink.repeated_warp(number, place)?;
                 continue;
             }
             let path = if reference == 0 { paths } else { place };
@@ -241,22 +241,22 @@ pub(super) fn read_block(raw: &[u8], templates: usize, sink: &mut dyn Sink) -> O
             sink.warp(number, path, &mut bytes, &mut last)?;
             distinct += 1;
         }
-        sink.end()?;
+        sink.end_cta()?;
     }
-    (bytes.left() == 0).then_some(ctas)
+    (bytes.remaining() == 0).then_some(ctas)
 }
 
 /// Records of CTAs in the order of the text, for writing text.
 #[derive(Debug, Default)]
-pub(super) struct Records {
+pub(super) struct CtaRecords {
     pub(super) ctas: Vec<CtaRecord>,
-    paths: Vec<Vec<Step>>,
+    paths: Vec<Vec<PathStep>>,
     /// Path and addresses of each distinct warp.
     warps: Vec<(usize, Vec<u64>)>,
 }
 
-impl Sink for Records {
-    fn path(&mut self, steps: Vec<Step>) -> Option<()> {
+impl BlockSink for CtaRecords {
+    fn path(&mut self, steps: Vec<PathStep>) -> Option<()> {
         self.paths.push(steps);
         Some(())
     }
@@ -269,7 +269,7 @@ impl Sink for Records {
     fn warp(&mut self, number: u32, path: usize, bytes: &mut ByteReader<'_>, last: &mut [u64]) -> Option<()> {
         let mut addresses = Vec::new();
         for step in &self.paths[path] {
-            for lane in 0..step.numbers() {
+            for lane in 0..step.address_count() {
                 let value = bytes.signed()? as u64;
                 let last = &mut last[step.template as usize];
                 if lane == 0 {
@@ -279,24 +279,24 @@ impl Sink for Records {
             }
         }
         self.warps.push((path, addresses));
-        self.again(number, self.warps.len() - 1)
+        self.repeated_warp(number, self.warps.len() - 1)
     }
 
-    fn again(&mut self, number: u32, warp: usize) -> Option<()> {
+    fn repeated_warp(&mut self, number: u32, warp: usize) -> Option<()> {
         let (path, addresses) = &self.warps[warp];
         let record = WarpRecord { number, steps: self.paths[*path].clone(), addresses: addresses.clone() };
         self.ctas.last_mut()?.warps.push(record);
         Some(())
     }
 
-    fn end(&mut self) -> Option<()> {
+    fn end_cta(&mut self) -> Option<()> {
         Some(())
     }
 }
 
 /// Returns true if the steps agree with the current meanings of their templates: accesses with active lanes have addresses.
-pub(super) fn fits(steps: &[Step], meanings: &[TemplateMeaning]) -> bool {
-    let lacks = |step: &Step| step.mode == Mode::None && step.mask != 0 && meanings[step.template as usize].access;
+pub(super) fn fits(steps: &[PathStep], meanings: &[TemplateMeaning]) -> bool {
+    let lacks = |step: &PathStep| step.mode == AddressMode::None && step.mask != 0 && meanings[step.template as usize].access;
     !steps.iter().any(lacks)
 }
 
@@ -307,22 +307,22 @@ mod tests {
 
     use super::*;
 
-    const TEMPLATES: u32 = 100;
+    const TEMPLATE_COUNT: u32 = 100;
 
-    fn step() -> impl Strategy<Value = (Step, Vec<u64>)> {
+    fn step() -> impl Strategy<Value = (PathStep, Vec<u64>)> {
         let mask = prop_oneof![Just(u32::MAX), any::<u32>(), Just(0), (0..32u32).prop_map(|lane| 1 << lane)];
-        let mode = prop_oneof![Just(Mode::None), Just(Mode::List), Just(Mode::Affine), Just(Mode::Deltas)];
+        let mode = prop_oneof![Just(AddressMode::None), Just(AddressMode::List), Just(AddressMode::Affine), Just(AddressMode::Deltas)];
         let number = prop_oneof![any::<u64>(), 0..256u64, any::<u32>().prop_map(u64::from)];
-        (0..TEMPLATES, mask, mode, any::<i64>(), vec(number, 32)).prop_map(|(template, mask, mode, stride, numbers)| {
-            let mode = if mask == 0 { Mode::None } else { mode };
-            let step = Step { template, mask, mode, stride: if mode == Mode::Affine { stride } else { 0 } };
-            (step, numbers[..step.numbers()].to_vec())
+        (0..TEMPLATE_COUNT, mask, mode, any::<i64>(), vec(number, 32)).prop_map(|(template, mask, mode, stride, numbers)| {
+            let mode = if mask == 0 { AddressMode::None } else { mode };
+            let step = PathStep { template, mask, mode, stride: if mode == AddressMode::Affine { stride } else { 0 } };
+            (step, numbers[..step.address_count()].to_vec())
         })
     }
 
     fn cta() -> impl Strategy<Value = CtaRecord> {
         let warp = (any::<u32>(), vec(step(), 0..20)).prop_map(|(number, steps)| {
-            let (steps, addresses): (Vec<Step>, Vec<Vec<u64>>) = steps.into_iter().unzip();
+            let (steps, addresses): (Vec<PathStep>, Vec<Vec<u64>>) = steps.into_iter().unzip();
             WarpRecord { number, steps, addresses: addresses.concat() }
         });
         (any::<[u64; 3]>(), vec(warp, 0..6)).prop_map(|(coordinates, warps)| CtaRecord { coordinates, warps })
@@ -330,7 +330,7 @@ mod tests {
 
     fn encoded(ctas: &[CtaRecord]) -> Vec<u8> {
         let mut builder = BlockBuilder::default();
-        ctas.iter().for_each(|cta| builder.add(cta.clone(), TEMPLATES as usize));
+        ctas.iter().for_each(|cta| builder.add(cta.clone(), TEMPLATE_COUNT as usize));
         builder.finish()
     }
 
@@ -340,8 +340,8 @@ mod tests {
             // Duplicates the CTAs, so that paths and warps are shared.
             let ctas = [ctas.clone(), ctas].concat();
             let block = encoded(&ctas);
-            let mut records = Records::default();
-            prop_assert_eq!(read_block(&block, TEMPLATES as usize, &mut records), Some(ctas.len() as u32));
+            let mut records = CtaRecords::default();
+            prop_assert_eq!(read_block(&block, TEMPLATE_COUNT as usize, &mut records), Some(ctas.len() as u32));
             prop_assert_eq!(&records.ctas, &ctas);
             prop_assert_eq!(encoded(&records.ctas), block);
         }
@@ -351,18 +351,18 @@ mod tests {
             let mut block = encoded(&ctas);
             let at = at.index(block.len());
             block[at] = with;
-            read_block(&block, TEMPLATES as usize, &mut Records::default());
+            read_block(&block, TEMPLATE_COUNT as usize, &mut CtaRecords::default());
             block.truncate(cut.index(block.len()));
-            read_block(&block, TEMPLATES as usize, &mut Records::default());
+            read_block(&block, TEMPLATE_COUNT as usize, &mut CtaRecords::default());
         }
     }
 
     #[test]
     fn straight_line_code_takes_one_byte_per_instruction() {
         let warp = |number: u32| {
-            let op = |template| Step { template, mask: u32::MAX, mode: Mode::None, stride: 0 };
-            let mut steps: Vec<Step> = (0..99).map(op).collect();
-            steps.push(Step { template: 99, mask: u32::MAX, mode: Mode::Affine, stride: 4 });
+            let op = |template| PathStep { template, mask: u32::MAX, mode: AddressMode::None, stride: 0 };
+            let mut steps: Vec<PathStep> = (0..99).map(op).collect();
+            steps.push(PathStep { template: 99, mask: u32::MAX, mode: AddressMode::Affine, stride: 4 });
             WarpRecord { number, steps, addresses: vec![0x7f00_0000_0000 + u64::from(number) * 128] }
         };
         let cta = CtaRecord { coordinates: [0; 3], warps: (0..32).map(warp).collect() };

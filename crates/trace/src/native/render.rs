@@ -6,24 +6,24 @@
 
 use std::io::Write;
 
-use super::record::{CtaRecord, Mode, WarpRecord};
+use super::record::{AddressMode, CtaRecord, WarpRecord};
 use super::template::Template;
-use super::wire::{ByteReader, put, put_text};
+use super::wire::{ByteReader, write_number, write_text};
 
 /// Appends the canonical text of the kernel's CTA `index` to `out`, and the end of each piece to `marks`.
 pub(super) fn render(cta: &CtaRecord, index: u64, templates: &[Template], out: &mut Vec<u8>, marks: &mut Vec<usize>) {
     let [x, y, z] = cta.coordinates;
     let between = if index > 0 { "\n\n" } else { "" };
-    push(out, format_args!("{between}#BEGIN_TB\n\nthread block = {x},{y},{z}\n\n"));
+    push_text(out, format_args!("{between}#BEGIN_TB\n\nthread block = {x},{y},{z}\n\n"));
     for (place, warp) in cta.warps.iter().enumerate() {
         if place > 0 {
             out.push(b'\n');
         }
-        push(out, format_args!("warp = {}\ninsts = {}\n", warp.number, warp.steps.len()));
+        push_text(out, format_args!("warp = {}\ninsts = {}\n", warp.number, warp.steps.len()));
         marks.push(out.len());
         lines(cta, warp, templates, out, marks);
     }
-    push(out, format_args!("{}#END_TB", if cta.warps.is_empty() { "" } else { "\n" }));
+    push_text(out, format_args!("{}#END_TB", if cta.warps.is_empty() { "" } else { "\n" }));
     marks.push(out.len());
 }
 
@@ -45,27 +45,27 @@ fn lines(cta: &CtaRecord, warp: &WarpRecord, templates: &[Template], out: &mut V
         out.extend_from_slice(&template.middle);
         let digits = if template.padded { 16 } else { 1 };
         let mut address = 0u64;
-        for lane in 0..step.numbers() {
+        for lane in 0..step.address_count() {
             let number = numbers.next().unwrap_or_default();
             address = if lane == 0 { number } else { address.wrapping_add(number) };
             match (lane, step.mode) {
                 (0, mode) => {
                     out.extend_from_slice(match mode {
-                        Mode::None | Mode::List => b"0 0x",
-                        Mode::Affine => b"1 0x",
-                        Mode::Deltas => b"2 0x",
+                        AddressMode::None | AddressMode::List => b"0 0x",
+                        AddressMode::Affine => b"1 0x",
+                        AddressMode::Deltas => b"2 0x",
                     });
                     push_hex(out, address, digits);
                 }
-                (_, Mode::Deltas) => push(out, format_args!(" {}", number as i64)),
+                (_, AddressMode::Deltas) => push_text(out, format_args!(" {}", number as i64)),
                 _ => {
                     out.extend_from_slice(b" 0x");
                     push_hex(out, address, digits);
                 }
             }
         }
-        if step.mode == Mode::Affine {
-            push(out, format_args!(" {}", step.stride));
+        if step.mode == AddressMode::Affine {
+            push_text(out, format_args!(" {}", step.stride));
         }
         out.extend_from_slice(&template.end);
         out.push(b'\n');
@@ -73,7 +73,7 @@ fn lines(cta: &CtaRecord, warp: &WarpRecord, templates: &[Template], out: &mut V
     }
 }
 
-fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+fn push_text(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     // Writing to a vector cannot fail.
     let _ = out.write_fmt(text);
 }
@@ -87,7 +87,7 @@ fn push_hex(out: &mut Vec<u8>, value: u64, least: u32) {
 }
 
 /// Appends the patch that converts `canonical` to `recorded`; `marks` and `recorded_marks` are the ends of their pieces.
-pub(super) fn put_patch(out: &mut Vec<u8>, canonical: &[u8], marks: &[usize], recorded: &[u8], recorded_marks: &[usize]) {
+pub(super) fn write_patch(out: &mut Vec<u8>, canonical: &[u8], marks: &[usize], recorded: &[u8], recorded_marks: &[usize]) {
     let mut edits = 0;
     let mut body = Vec::new();
     // End of the canonical bytes that earlier edits cover; later bytes are copied.
@@ -99,15 +99,15 @@ pub(super) fn put_patch(out: &mut Vec<u8>, canonical: &[u8], marks: &[usize], re
             let front = old.iter().zip(new).take_while(|(a, b)| a == b).count();
             let most = old.len().min(new.len()) - front;
             let back = old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
-            put(&mut body, (from + front - done) as u64);
-            put(&mut body, (old.len() - front - back) as u64);
-            put_text(&mut body, &new[front..new.len() - back]);
+            write_number(&mut body, (from + front - done) as u64);
+            write_number(&mut body, (old.len() - front - back) as u64);
+            write_text(&mut body, &new[front..new.len() - back]);
             done = to - back;
             edits += 1;
         }
         (from, recorded_from) = (to, recorded_to);
     }
-    put(out, edits);
+    write_number(out, edits);
     out.append(&mut body);
 }
 
@@ -146,11 +146,11 @@ mod tests {
             let (old, new): (Vec<_>, Vec<_>) = both.into_iter().unzip();
             let ((old, marks), (new, new_marks)) = (pieces(&old), pieces(&new));
             let mut patch = Vec::new();
-            put_patch(&mut patch, &old, &marks, &new, &new_marks);
+            write_patch(&mut patch, &old, &marks, &new, &new_marks);
             let mut out = Vec::new();
             let mut bytes = ByteReader::new(&patch);
             prop_assert_eq!(apply_patch(&mut bytes, &old, &mut out), Some(()));
-            prop_assert_eq!(bytes.left(), 0);
+            prop_assert_eq!(bytes.remaining(), 0);
             prop_assert_eq!(out, new);
         }
     }
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn equal_texts_need_one_byte() {
         let mut patch = Vec::new();
-        put_patch(&mut patch, b"abc", &[1, 3], b"abc", &[1, 3]);
+        write_patch(&mut patch, b"abc", &[1, 3], b"abc", &[1, 3]);
         assert_eq!(patch, [0]);
     }
 }

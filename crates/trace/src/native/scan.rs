@@ -5,7 +5,7 @@
 
 use super::super::table::Dialect;
 use super::super::text::{decimal, hex, next_line, skip_blanks, skip_token};
-use super::record::{CtaRecord, Mode, Step, WarpRecord};
+use super::record::{AddressMode, CtaRecord, PathStep, WarpRecord};
 use super::render::coordinates;
 use super::template::{Template, TemplateMeanings};
 
@@ -86,7 +86,7 @@ impl Scanner {
     }
 
     /// Parses a line with template `number`, which is predicted from the previous line; returns `None` if it does not match.
-    fn predicted(&self, line: &[u8], number: u32, lead: &str, addresses: &mut Vec<u64>) -> Option<Step> {
+    fn predicted(&self, line: &[u8], number: u32, lead: &str, addresses: &mut Vec<u64>) -> Option<PathStep> {
         let template = self.templates.get(number as usize)?;
         let access = self.meanings.of[number as usize].access;
         let line = if template.coordinates { line.strip_prefix(lead.as_bytes())? } else { line };
@@ -96,12 +96,12 @@ impl Scanner {
         let mask = mask as u32;
         let rest = rest[at..].strip_prefix(&*template.middle)?;
         if !access || mask == 0 {
-            return rest.is_empty().then_some(Step { template: number, mask, mode: Mode::None, stride: 0 });
+            return rest.is_empty().then_some(PathStep { template: number, mask, mode: AddressMode::None, stride: 0 });
         }
         let before = addresses.len();
         let found = read_addresses(rest, mask, addresses);
         match found.filter(|(.., end)| *shortened_end(&rest[*end..]) == *template.end) {
-            Some((mode, stride, _)) => Some(Step { template: number, mask, mode, stride }),
+            Some((mode, stride, _)) => Some(PathStep { template: number, mask, mode, stride }),
             None => {
                 addresses.truncate(before);
                 None
@@ -110,7 +110,7 @@ impl Scanner {
     }
 
     /// Parses any line and finds or creates its template.
-    fn line(&mut self, line: &[u8], lead: &str, addresses: &mut Vec<u64>) -> Option<Step> {
+    fn line(&mut self, line: &[u8], lead: &str, addresses: &mut Vec<u64>) -> Option<PathStep> {
         let coordinates = self.lead >= 4 && line.starts_with(lead.as_bytes());
         let mut at = 0;
         for _ in 0..self.lead {
@@ -128,11 +128,11 @@ impl Scanner {
         let (is_access, static_end) = match known {
             Some((index, end)) => (self.meanings.table.entries()[index as usize].inst.mem.is_some(), end),
             None => {
-                let (entry, end) = super::super::table::Entry::parse(pc, line, static_at, &self.dialect).ok()?;
+                let (entry, end) = super::super::table::StaticEntry::parse(pc, line, static_at, &self.dialect).ok()?;
                 (entry.inst.mem.is_some(), end)
             }
         };
-        let (mut mode, mut stride) = (Mode::None, 0);
+        let (mut mode, mut stride) = (AddressMode::None, 0);
         if is_access && mask != 0 {
             let mode_at = skip_blanks(line, static_end);
             let end;
@@ -145,7 +145,7 @@ impl Scanner {
             template.middle = [&line[after..static_end], shortened_end(&line[static_end..])].concat().into();
         }
         let template = self.number(template, pc)?;
-        Some(Step { template, mask, mode, stride })
+        Some(PathStep { template, mask, mode, stride })
     }
 
     fn number(&mut self, template: Template, pc: u32) -> Option<u32> {
@@ -214,23 +214,23 @@ fn shortened_end(end: &[u8]) -> &[u8] {
 }
 
 /// Parses the addresses at the start of `text` into `out`; returns their mode, stride and end offset.
-fn read_addresses(text: &[u8], mask: u32, out: &mut Vec<u64>) -> Option<(Mode, i64, usize)> {
+fn read_addresses(text: &[u8], mask: u32, out: &mut Vec<u64>) -> Option<(AddressMode, i64, usize)> {
     let mode = match text.first()? {
-        b'0' => Mode::List,
-        b'1' => Mode::Affine,
-        b'2' => Mode::Deltas,
+        b'0' => AddressMode::List,
+        b'1' => AddressMode::Affine,
+        b'2' => AddressMode::Deltas,
         _ => return None,
     };
     let (first, mut at) = hex(text, skip_blanks(text, 1))?;
     out.push(first);
-    if mode == Mode::Affine {
+    if mode == AddressMode::Affine {
         let (stride, end) = decimal(text, skip_blanks(text, at))?;
         return Some((mode, stride, end));
     }
     let mut address = first;
     for _ in 1..mask.count_ones() {
         let next = skip_blanks(text, at);
-        if mode == Mode::Deltas {
+        if mode == AddressMode::Deltas {
             let (delta, end) = decimal(text, next)?;
             out.push(delta as u64);
             at = end;

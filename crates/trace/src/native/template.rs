@@ -5,14 +5,14 @@
 
 use warpshard_base::LaneMask;
 
-use super::super::table::{Dialect, Entry, StaticTable};
+use super::super::table::{Dialect, StaticEntry, StaticTable};
 use super::super::text::{hex, skip_blanks};
-use super::wire::{ByteReader, put, put_text};
+use super::wire::{ByteReader, write_number, write_text};
 
 /// Flag of lines that begin with the CTA's coordinates and the warp (tracer versions up to 2).
-const COORDINATES: u8 = 1;
+const COORDINATES_FLAG: u8 = 1;
 /// Flag of addresses with 16 digits.
-const PADDED: u8 = 2;
+const PADDED_FLAG: u8 = 2;
 
 /// The shared parts of the lines of a static instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -30,18 +30,18 @@ pub(super) struct Template {
 }
 
 impl Template {
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
-        put(out, u64::from((u8::from(self.coordinates) * COORDINATES) | (u8::from(self.padded) * PADDED)));
-        put_text(out, &self.before);
-        put_text(out, &self.middle);
-        put_text(out, &self.end);
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        write_number(out, u64::from((u8::from(self.coordinates) * COORDINATES_FLAG) | (u8::from(self.padded) * PADDED_FLAG)));
+        write_text(out, &self.before);
+        write_text(out, &self.middle);
+        write_text(out, &self.end);
     }
 
     pub(super) fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
-        let flags = bytes.byte().filter(|flags| flags & !(COORDINATES | PADDED) == 0)?;
+        let flags = bytes.byte().filter(|flags| flags & !(COORDINATES_FLAG | PADDED_FLAG) == 0)?;
         Some(Self {
-            coordinates: flags & COORDINATES != 0,
-            padded: flags & PADDED != 0,
+            coordinates: flags & COORDINATES_FLAG != 0,
+            padded: flags & PADDED_FLAG != 0,
             before: bytes.text()?.into(),
             middle: bytes.text()?.into(),
             end: bytes.text()?.into(),
@@ -78,7 +78,7 @@ impl TemplateMeanings {
         let index = match self.table.find(pc, &template.middle, at) {
             Some((index, _)) => index,
             None => {
-                let parsed = Entry::parse(pc, &template.middle, at, dialect);
+                let parsed = StaticEntry::parse(pc, &template.middle, at, dialect);
                 self.table.insert(parsed.map_err(|fault| (fault.what, fault.found))?.0)
             }
         };

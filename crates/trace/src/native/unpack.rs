@@ -6,11 +6,11 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::super::error::{Problem, ProblemKind, TraceError};
-use super::super::list::{LIST, NAME_FILE};
+use super::super::list::{LIST_FILE_NAME, NAME_FILE};
 use super::container::{CONTRADICTION, Container};
-use super::frame::Kind;
-use super::pack::{ConvertError, ConvertProgress, Converted, Watcher};
-use super::record::{Records, read_block};
+use super::frame::BlockKind;
+use super::pack::{Conversion, ConvertError, ConvertProgress, ProgressWatcher};
+use super::record::{CtaRecords, read_block};
 use super::render::{apply_patch, render};
 use super::wire::ByteReader;
 
@@ -22,23 +22,23 @@ use super::wire::ByteReader;
 ///
 /// # Errors
 /// The trace is damaged or names files outside of its folder, a file cannot be written, or `watch` stops the conversion.
-pub fn to_text(path: &Path, out: &Path, named: &Path, compress: bool, watch: Watcher<'_>) -> Result<Converted, ConvertError> {
+pub fn to_text(path: &Path, out: &Path, named: &Path, compress: bool, watch: ProgressWatcher<'_>) -> Result<Conversion, ConvertError> {
     let container = Container::open(path)?;
     let index = &container.index;
-    let mut done = Converted { kernels: index.kernels.len(), native_bytes: container.bytes(), ..Converted::default() };
+    let mut done = Conversion { kernels: index.kernels.len(), native_bytes: container.bytes(), ..Conversion::default() };
     for (number, kernel) in index.kernels.iter().enumerate() {
         let (target, suffix) = match &index.list {
             None => (out.to_path_buf(), Suffix::of(named)),
             Some(_) => {
-                let place = inside(&kernel.listed).ok_or_else(|| outside(&container, &kernel.listed))?;
+                let place = path_in_folder(&kernel.listed).ok_or_else(|| outside_folder(&container, &kernel.listed))?;
                 let suffix = Suffix::of(&place);
-                (out.join(if compress { place } else { suffix.without(&place) }), if compress { suffix } else { Suffix::None })
+                (out.join(if compress { place } else { suffix.strip_suffix(&place) }), if compress { suffix } else { Suffix::None })
             }
         };
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent)?;
         }
-        let mut file = Compressed::create(&target, suffix)?;
+        let mut file = CompressedFile::create(&target, suffix)?;
         let progress = ConvertProgress { kernels_done: number, kernels: index.kernels.len(), text_bytes: done.text_bytes };
         done.text_bytes += write_kernel(&container, number, &mut file, progress, watch)?;
         file.finish()?;
@@ -46,7 +46,7 @@ pub fn to_text(path: &Path, out: &Path, named: &Path, compress: bool, watch: Wat
         done.program_bytes += kernel.file_bytes().0;
     }
     if let Some(list) = &index.list {
-        fs::write(out.join(LIST), list)?;
+        fs::write(out.join(LIST_FILE_NAME), list)?;
         done.text_bytes += list.len() as u64;
         // A trace has the name of its folder; a different name is stored in a file.
         if named.file_name().is_none_or(|folder| folder != index.name.as_str()) {
@@ -61,7 +61,7 @@ fn write_kernel(
     number: usize,
     out: &mut dyn Write,
     progress: ConvertProgress,
-    watch: Watcher<'_>,
+    watch: ProgressWatcher<'_>,
 ) -> Result<u64, ConvertError> {
     let native = container.kernel(number)?;
     let templates = &native.code.templates;
@@ -74,13 +74,13 @@ fn write_kernel(
             return Err(ConvertError::Stopped);
         }
         let wrong = |kind, at| ConvertError::from(TraceError::from(container.damaged(kind, at, number, CONTRADICTION.into())));
-        let raw = container.block(Kind::Programs, &batch.programs, number)?;
-        let mut records = Records::default();
+        let raw = container.block(BlockKind::Programs, &batch.programs, number)?;
+        let mut records = CtaRecords::default();
         if read_block(&raw, templates.len(), &mut records) != Some(batch.ctas) {
-            return Err(wrong(Kind::Programs, &batch.programs));
+            return Err(wrong(BlockKind::Programs, &batch.programs));
         }
         let patches = match &batch.text {
-            Some(at) => Some((at, container.block(Kind::Text, at, number)?)),
+            Some(at) => Some((at, container.block(BlockKind::Text, at, number)?)),
             None => None,
         };
         let mut bytes = patches.as_ref().map(|(at, raw)| (*at, ByteReader::new(raw)));
@@ -92,15 +92,15 @@ fn write_kernel(
                 None => &canonical,
                 Some((at, bytes)) => {
                     text.clear();
-                    apply_patch(bytes, &canonical, &mut text).ok_or_else(|| wrong(Kind::Text, at))?;
+                    apply_patch(bytes, &canonical, &mut text).ok_or_else(|| wrong(BlockKind::Text, at))?;
                     &text
                 }
             };
             out.write_all(shown)?;
             written += shown.len() as u64;
         }
-        if let Some((at, _)) = bytes.filter(|(_, bytes)| bytes.left() > 0) {
-            return Err(wrong(Kind::Text, at));
+        if let Some((at, _)) = bytes.filter(|(_, bytes)| bytes.remaining() > 0) {
+            return Err(wrong(BlockKind::Text, at));
         }
     }
     // The text does not need these lines, but a trace with a damaged block is rejected.
@@ -110,13 +110,13 @@ fn write_kernel(
 }
 
 /// Returns the path of a listed file if it is in the list's folder.
-fn inside(listed: &str) -> Option<PathBuf> {
+fn path_in_folder(listed: &str) -> Option<PathBuf> {
     let path = Path::new(listed);
     let harmless = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     (harmless && path.file_name().is_some()).then(|| path.to_path_buf())
 }
 
-fn outside(container: &Container, listed: &str) -> TraceError {
+fn outside_folder(container: &Container, listed: &str) -> TraceError {
     Problem {
         kind: ProblemKind::List,
         file: container.path().to_path_buf(),
@@ -148,13 +148,13 @@ impl Suffix {
         }
     }
 
-    fn without(self, path: &Path) -> PathBuf {
+    fn strip_suffix(self, path: &Path) -> PathBuf {
         if self == Self::None { path.to_path_buf() } else { path.with_extension("") }
     }
 }
 
 /// A file writer with optional compression.
-enum Compressed {
+enum CompressedFile {
     None(BufWriter<File>),
     Xz(liblzma::write::XzEncoder<BufWriter<File>>),
     Gz(flate2::write::GzEncoder<BufWriter<File>>),
@@ -164,7 +164,7 @@ enum Compressed {
 /// Preset of xz; higher presets take minutes for a trace of a gigabyte.
 const XZ_PRESET: u32 = 3;
 
-impl Compressed {
+impl CompressedFile {
     fn create(path: &Path, suffix: Suffix) -> io::Result<Self> {
         let file = BufWriter::with_capacity(1 << 18, File::create(path)?);
         Ok(match suffix {
@@ -187,7 +187,7 @@ impl Compressed {
     }
 }
 
-impl Write for Compressed {
+impl Write for CompressedFile {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         match self {
             Self::None(file) => file.write(text),

@@ -4,7 +4,7 @@
 
 /// Appends an unsigned number in groups of seven bits, the lowest group first; a set top bit means that more bytes follow.
 #[inline]
-pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
+pub(super) fn write_number(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -14,13 +14,13 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
 
 /// Appends a signed number `n` as `2 n`, or as `-2 n - 1` if it is negative.
 #[inline]
-pub(super) fn put_signed(out: &mut Vec<u8>, value: i64) {
-    put(out, zigzag(value));
+pub(super) fn write_signed(out: &mut Vec<u8>, value: i64) {
+    write_number(out, zigzag(value));
 }
 
 /// Appends a length and the bytes.
-pub(super) fn put_text(out: &mut Vec<u8>, bytes: &[u8]) {
-    put(out, bytes.len() as u64);
+pub(super) fn write_text(out: &mut Vec<u8>, bytes: &[u8]) {
+    write_number(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
@@ -46,7 +46,7 @@ impl<'a> ByteReader<'a> {
     }
 
     /// Returns the number of remaining bytes.
-    pub(super) fn left(&self) -> usize {
+    pub(super) fn remaining(&self) -> usize {
         self.0.len()
     }
 
@@ -58,7 +58,7 @@ impl<'a> ByteReader<'a> {
     }
 
     #[inline]
-    pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(super) fn take_bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
@@ -100,17 +100,17 @@ impl<'a> ByteReader<'a> {
 
     /// Reads a number of elements, each of which takes at least one further byte of this block.
     pub(super) fn count(&mut self) -> Option<usize> {
-        usize::try_from(self.number()?).ok().filter(|&count| count <= self.left())
+        usize::try_from(self.number()?).ok().filter(|&count| count <= self.remaining())
     }
 
-    pub(super) fn small(&mut self) -> Option<u32> {
+    pub(super) fn number_u32(&mut self) -> Option<u32> {
         u32::try_from(self.number()?).ok()
     }
 
     /// Reads a length and returns as many bytes.
     pub(super) fn text(&mut self) -> Option<&'a [u8]> {
         let count = self.count()?;
-        self.take(count)
+        self.take_bytes(count)
     }
 }
 
@@ -124,21 +124,21 @@ mod tests {
         #[test]
         fn numbers_round_trip(value: u64, signed: i64, text: Vec<u8>) {
             let mut out = Vec::new();
-            put(&mut out, value);
-            put_signed(&mut out, signed);
-            put_text(&mut out, &text);
+            write_number(&mut out, value);
+            write_signed(&mut out, signed);
+            write_text(&mut out, &text);
             let mut bytes = ByteReader::new(&out);
             prop_assert_eq!(bytes.number(), Some(value));
             prop_assert_eq!(bytes.signed(), Some(signed));
             prop_assert_eq!(bytes.text(), Some(text.as_slice()));
-            prop_assert_eq!(bytes.left(), 0);
+            prop_assert_eq!(bytes.remaining(), 0);
         }
 
         #[test]
         fn arbitrary_bytes_are_read_safely(data: Vec<u8>) {
             let mut bytes = ByteReader::new(&data);
             while bytes.text().is_some() || bytes.number().is_some() || bytes.byte().is_some() {}
-            prop_assert!(bytes.left() == 0);
+            prop_assert!(bytes.remaining() == 0);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Programs limited by issue slots, latencies and execution units.
 
-use super::warp::{INDEX, SCALE, WarpPosition, WarpText, ZERO};
+use super::warp::{INDEX_REGISTER, SCALE_REGISTER, WarpPosition, WarpText, ZERO_REGISTER};
 
 /// Arithmetic instructions in the body of a loop.
 const BODY: u32 = 32;
@@ -17,9 +17,9 @@ pub(super) fn ffma(text: &mut WarpText, place: WarpPosition, chains: u8, count: 
         let r = accumulator((i % u32::from(chains)) as u8);
         text.alu("FFMA", r, &[r, 4, 5]);
         if i % BODY == BODY - 1 {
-            text.alu("IADD3", SCALE, &[SCALE, ZERO]);
-            text.effect("ISETP.NE.AND", &[SCALE]);
-            text.effect("BRA", &[]);
+            text.alu("IADD3", SCALE_REGISTER, &[SCALE_REGISTER, ZERO_REGISTER]);
+            text.write_without_result("ISETP.NE.AND", &[SCALE_REGISTER]);
+            text.write_without_result("BRA", &[]);
             if i + 1 < count {
                 text.pc = top;
             }
@@ -36,9 +36,9 @@ pub(super) fn chains(text: &mut WarpText, opcode: &str, sources: usize, chains: 
     let top = text.pc;
     for i in 0..count {
         let r = ACCUMULATOR + 4 * (i % u32::from(chains)) as u8;
-        text.alu(opcode, r, &[r, 4, INDEX][..sources]);
+        text.alu(opcode, r, &[r, 4, INDEX_REGISTER][..sources]);
         if i % BODY == BODY - 1 {
-            text.effect("BRA", &[]);
+            text.write_without_result("BRA", &[]);
             if i + 1 < count {
                 text.pc = top;
             }

@@ -1,21 +1,24 @@
 //! Programs limited by global memory: streams, strides, gathers, pointer chases, divergence and atomics.
 
-use super::warp::{Access, Buffer, FULL, Form, INDEX, LANES, SCALE, WarpPosition, WarpText, Xorshift, ZERO};
+use super::warp::{
+    ALL_LANES, AddressTextForm, INDEX_REGISTER, KernelBuffer, LANES, MemoryInstruction, SCALE_REGISTER, WarpPosition, WarpText, Xorshift,
+    ZERO_REGISTER,
+};
 
 /// Writes an element-wise sum of two vectors.
 pub(super) fn vector_add(text: &mut WarpText, place: WarpPosition) {
     text.prologue();
-    text.effect("ISETP.GE.AND", &[INDEX]);
+    text.write_without_result("ISETP.GE.AND", &[INDEX_REGISTER]);
     // All threads are within the vectors, so no lane takes this exit.
-    text.masked(0, WarpText::exit);
-    text.alu("IMAD.MOV.U32", SCALE, &[ZERO, ZERO]);
+    text.write_masked(0, WarpText::exit);
+    text.alu("IMAD.MOV.U32", SCALE_REGISTER, &[ZERO_REGISTER, ZERO_REGISTER]);
     text.wide(4);
     text.wide(2);
-    text.load_per_thread(Buffer::A, place, 4, 4);
-    text.load_per_thread(Buffer::B, place, 2, 2);
-    text.wide(INDEX);
+    text.load_per_thread(KernelBuffer::A, place, 4, 4);
+    text.load_per_thread(KernelBuffer::B, place, 2, 2);
+    text.wide(INDEX_REGISTER);
     text.alu("FADD", 9, &[4, 2]);
-    text.store_per_thread(place, INDEX, 9);
+    text.store_per_thread(place, INDEX_REGISTER, 9);
     text.exit();
 }
 
@@ -25,9 +28,9 @@ pub(super) fn copy_wide(text: &mut WarpText, place: WarpPosition) {
     text.wide(2);
     text.wide(4);
     let offset = 16 * place.first_thread();
-    let (from, to) = (text.at(Buffer::A, offset), text.at(Buffer::C, offset));
-    text.access(Access::load("LDG.E.128.SYS", 16, 8, &[2]), |lane| from + 16 * lane);
-    text.access(Access::store("STG.E.128.SYS", 16, &[4, 8]), |lane| to + 16 * lane);
+    let (from, to) = (text.at(KernelBuffer::A, offset), text.at(KernelBuffer::C, offset));
+    text.access(MemoryInstruction::load("LDG.E.128.SYS", 16, 8, &[2]), |lane| from + 16 * lane);
+    text.access(MemoryInstruction::store("STG.E.128.SYS", 16, &[4, 8]), |lane| to + 16 * lane);
     text.exit();
 }
 
@@ -38,8 +41,8 @@ pub(super) fn strided(text: &mut WarpText, place: WarpPosition, words: u64) {
     text.wide(2);
     text.wide(4);
     for (region, dst) in (0..).zip(8..12) {
-        let first = text.at(Buffer::A, 4 * words * place.first_thread() + region * REGION);
-        text.access(Access::load("LDG.E.SYS", 4, dst, &[2]), |lane| first + 4 * words * lane);
+        let first = text.at(KernelBuffer::A, 4 * words * place.first_thread() + region * REGION);
+        text.access(MemoryInstruction::load("LDG.E.SYS", 4, dst, &[2]), |lane| first + 4 * words * lane);
     }
     text.alu("FADD", 12, &[8, 9]);
     text.alu("FADD", 13, &[10, 11]);
@@ -49,18 +52,18 @@ pub(super) fn strided(text: &mut WarpText, place: WarpPosition, words: u64) {
 }
 
 /// Writes eight dependent gathers from random words of 64 MiB.
-pub(super) fn gather(text: &mut WarpText, place: WarpPosition, form: Form) {
+pub(super) fn gather(text: &mut WarpText, place: WarpPosition, form: AddressTextForm) {
     const WORDS: u64 = 1 << 24;
     let mut random = Xorshift::new(place.first_thread() + 1);
     text.prologue();
     text.wide(2);
-    text.load_per_thread(Buffer::B, place, 8, 2);
-    let table = text.at(Buffer::A, 0);
+    text.load_per_thread(KernelBuffer::B, place, 8, 2);
+    let table = text.at(KernelBuffer::A, 0);
     for _ in 0..8 {
-        text.alu("IMAD.WIDE", 10, &[8, SCALE]);
+        text.alu("IMAD.WIDE", 10, &[8, SCALE_REGISTER]);
         text.form = form;
-        text.access(Access::load("LDG.E.SYS", 4, 8, &[10]), |_| table + 4 * random.below(WORDS));
-        text.form = Form::Shortest;
+        text.access(MemoryInstruction::load("LDG.E.SYS", 4, 8, &[10]), |_| table + 4 * random.below(WORDS));
+        text.form = AddressTextForm::Shortest;
     }
     text.store_per_thread(place, 2, 8);
     text.exit();
@@ -73,40 +76,40 @@ pub(super) fn pointer_chase(text: &mut WarpText, opcode: &str, footprint: u64, s
     let top = text.pc;
     for i in 0..loads {
         text.pc = top;
-        let address = text.at(Buffer::A, i * stride % footprint);
-        text.access(Access::load(opcode, 8, 8, &[8]), |_| address);
-        text.effect("BRA", &[]);
+        let address = text.at(KernelBuffer::A, i * stride % footprint);
+        text.access(MemoryInstruction::load(opcode, 8, 8, &[8]), |_| address);
+        text.write_without_result("BRA", &[]);
     }
-    let address = text.at(Buffer::C, 0);
-    text.access(Access::store("STG.E.64.SYS", 8, &[2, 8]), |_| address);
-    text.mask = FULL;
+    let address = text.at(KernelBuffer::C, 0);
+    text.access(MemoryInstruction::store("STG.E.64.SYS", 8, &[2, 8]), |_| address);
+    text.mask = ALL_LANES;
     text.exit();
 }
 
 /// Writes nested branches on three bits of the lane, then a loop whose trip count differs between lanes.
 pub(super) fn divergent(text: &mut WarpText, place: WarpPosition) {
-    const LONGEST: u64 = 12;
+    const MAX_TRIPS: u64 = 12;
     let thread = place.first_thread();
     text.prologue();
     text.wide(2);
-    text.load_per_thread(Buffer::A, place, 8, 2);
-    text.effect("ISETP.NE.AND", &[8]);
+    text.load_per_thread(KernelBuffer::A, place, 8, 2);
+    text.write_without_result("ISETP.NE.AND", &[8]);
     branch_on(text, 0);
     let mut random = Xorshift::new(thread + 7);
-    let trips: [u64; LANES as usize] = std::array::from_fn(|_| 1 + random.below(LONGEST));
+    let trips: [u64; LANES as usize] = std::array::from_fn(|_| 1 + random.below(MAX_TRIPS));
     let top = text.pc;
     for trip in 0..trips.into_iter().max().unwrap_or(0) {
         text.pc = top;
         let still = (0..LANES).filter(|lane| trips[*lane as usize] > trip).fold(0, |mask, lane| mask | 1 << lane);
-        text.masked(still, |text| {
-            let first = text.at(Buffer::B, 4 * (16 * thread + trip));
-            text.access(Access::load("LDG.E.SYS", 4, 20, &[4]), |lane| first + 4 * 16 * lane);
+        text.write_masked(still, |text| {
+            let first = text.at(KernelBuffer::B, 4 * (16 * thread + trip));
+            text.access(MemoryInstruction::load("LDG.E.SYS", 4, 20, &[4]), |lane| first + 4 * 16 * lane);
             text.alu("FADD", 21, &[21, 20]);
-            text.effect("ISETP.LT.AND", &[22]);
-            text.effect("BRA", &[]);
+            text.write_without_result("ISETP.LT.AND", &[22]);
+            text.write_without_result("BRA", &[]);
         });
     }
-    text.effect("BSYNC", &[]);
+    text.write_without_result("BSYNC", &[]);
     text.store_per_thread(place, 2, 21);
     text.exit();
 }
@@ -120,17 +123,17 @@ fn branch_on(text: &mut WarpText, bit: u32) {
         return;
     };
     let (taken, other) = (text.mask & taken, text.mask & !taken);
-    text.effect("BSSY", &[]);
-    text.masked(taken, |text| text.effect("BRA", &[]));
-    text.masked(other, |text| branch_on(text, bit + 1));
-    text.masked(other, |text| text.effect("BRA", &[]));
-    text.masked(taken, |text| branch_on(text, bit + 1));
-    text.effect("BSYNC", &[]);
+    text.write_without_result("BSSY", &[]);
+    text.write_masked(taken, |text| text.write_without_result("BRA", &[]));
+    text.write_masked(other, |text| branch_on(text, bit + 1));
+    text.write_masked(other, |text| text.write_without_result("BRA", &[]));
+    text.write_masked(taken, |text| branch_on(text, bit + 1));
+    text.write_without_result("BSYNC", &[]);
 }
 
 /// The target words of the threads' atomic additions.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Atomics {
+pub(super) enum AtomicTargets {
     /// All threads add to one word.
     Shared,
     /// Each thread adds to a separate word, which repeat after `words` words.
@@ -140,20 +143,20 @@ pub(super) enum Atomics {
 }
 
 /// Writes one atomic addition per thread.
-pub(super) fn atomics(text: &mut WarpText, place: WarpPosition, targets: Atomics) {
+pub(super) fn atomics(text: &mut WarpText, place: WarpPosition, targets: AtomicTargets) {
     let thread = place.first_thread();
     text.prologue();
     text.wide(2);
-    text.load_per_thread(Buffer::A, place, 8, 2);
-    text.alu("IMAD.WIDE", 4, &[8, SCALE]);
-    let words = text.at(Buffer::C, 0);
-    let reduction = Access::store("RED.E.ADD.STRONG.GPU", 4, &[4, 8]);
+    text.load_per_thread(KernelBuffer::A, place, 8, 2);
+    text.alu("IMAD.WIDE", 4, &[8, SCALE_REGISTER]);
+    let words = text.at(KernelBuffer::C, 0);
+    let reduction = MemoryInstruction::store("RED.E.ADD.STRONG.GPU", 4, &[4, 8]);
     match targets {
-        Atomics::Shared => text.access(reduction, |_| words),
-        Atomics::PerThread { words: count } => text.access(reduction, |lane| words + 4 * (thread % count + lane)),
-        Atomics::Random { words: count } => {
+        AtomicTargets::Shared => text.access(reduction, |_| words),
+        AtomicTargets::PerThread { words: count } => text.access(reduction, |lane| words + 4 * (thread % count + lane)),
+        AtomicTargets::Random { words: count } => {
             let mut random = Xorshift::new(thread + 3);
-            text.access(Access::load("ATOMG.E.ADD.STRONG.GPU", 4, 9, &[4, 8]), |_| words + 4 * random.below(count));
+            text.access(MemoryInstruction::load("ATOMG.E.ADD.STRONG.GPU", 4, 9, &[4, 8]), |_| words + 4 * random.below(count));
         }
     }
     text.exit();

@@ -19,7 +19,7 @@ pub use catalogue::{SYNTHETIC_KERNELS, SyntheticKernel};
 use warp::{WarpPosition, WarpText};
 
 /// File names of the kernel list and the kernel.
-const FILES: [&str; 2] = ["kernelslist.g", "kernel-1.traceg"];
+const FILE_NAMES: [&str; 2] = ["kernelslist.g", "kernel-1.traceg"];
 
 impl SyntheticKernel {
     /// Returns the kernel with the given name.
@@ -43,7 +43,7 @@ impl SyntheticKernel {
         fs::create_dir_all(parent)?;
         let partial = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempdir_in(parent)?;
         fs::set_permissions(partial.path(), fs::metadata(parent)?.permissions())?;
-        let [list, kernel] = FILES.map(|file| partial.path().join(file));
+        let [list, kernel] = FILE_NAMES.map(|file| partial.path().join(file));
         fs::write(list, self.list())?;
         let mut out = BufWriter::new(File::create_new(kernel)?);
         self.write_kernel(&mut out)?;
@@ -51,7 +51,7 @@ impl SyntheticKernel {
         drop(out);
         match fs::rename(partial.path(), folder) {
             // Another thread or process has created the folder first, with the same bytes.
-            Err(_) if folder.join(FILES[0]).is_file() => Ok(()),
+            Err(_) if folder.join(FILE_NAMES[0]).is_file() => Ok(()),
             Err(error) => Err(error),
             Ok(()) => {
                 let _renamed = partial.keep();
@@ -63,7 +63,7 @@ impl SyntheticKernel {
     /// Returns the text of the kernel list: copies to the device, then the launch.
     pub fn list(&self) -> String {
         let copies = self.copies.iter().map(|copy| format!("MemcpyHtoD,{:#018x},{}\n", self.base + copy.offset, copy.bytes));
-        copies.chain([format!("{}\n", FILES[1])]).collect()
+        copies.chain([format!("{}\n", FILE_NAMES[1])]).collect()
     }
 
     /// Writes the kernel's trace in tracer version 4 with SM 7.0 instructions.

@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 /// Threads per warp.
 pub(super) const LANES: u64 = 32;
 /// Bytes of an instruction.
-const INSTRUCTION: u32 = 16;
+const INSTRUCTION_BYTES: u32 = 16;
 /// Mask of all lanes.
-pub(super) const FULL: u32 = u32::MAX;
+pub(super) const ALL_LANES: u32 = u32::MAX;
 /// The register that reads as zero.
-pub(super) const ZERO: u8 = 255;
+pub(super) const ZERO_REGISTER: u8 = 255;
 /// Registers for indices and for the scale of 64-bit addresses, common to all programs.
-pub(super) const INDEX: u8 = 6;
-pub(super) const SCALE: u8 = 7;
+pub(super) const INDEX_REGISTER: u8 = 6;
+pub(super) const SCALE_REGISTER: u8 = 7;
 
 /// The position of a warp in its grid.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ impl WarpPosition {
 /// The buffers of a kernel, as offsets from its base address.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
-pub(super) enum Buffer {
+pub(super) enum KernelBuffer {
     /// First input.
     A = 0,
     /// Second input.
@@ -49,7 +49,7 @@ pub(super) enum Buffer {
 
 /// The text form of an access's addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum AddressTextForm {
     /// The form that the tracer writes: first address and stride if the lanes are contiguous and equally spaced, otherwise first address
     /// and distances.
     Shortest,
@@ -61,7 +61,7 @@ pub(super) enum Form {
 
 /// An instruction that accesses memory, without its addresses.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Access<'a> {
+pub(super) struct MemoryInstruction<'a> {
     pub(super) opcode: &'a str,
     /// Bytes per lane.
     pub(super) width: u32,
@@ -69,7 +69,7 @@ pub(super) struct Access<'a> {
     pub(super) src: &'a [u8],
 }
 
-impl<'a> Access<'a> {
+impl<'a> MemoryInstruction<'a> {
     pub(super) fn load(opcode: &'a str, width: u32, dst: u8, src: &'a [u8]) -> Self {
         Self { opcode, width, dst: Some(dst), src }
     }
@@ -90,18 +90,18 @@ pub(super) struct WarpText {
     /// Active lanes of the next instructions.
     pub(super) mask: u32,
     /// Text form of addresses.
-    pub(super) form: Form,
+    pub(super) form: AddressTextForm,
 }
 
 impl WarpText {
     pub(super) fn new(base: u64) -> Self {
-        Self { lines: String::new(), instructions: 0, base, pc: 0, mask: FULL, form: Form::Shortest }
+        Self { lines: String::new(), instructions: 0, base, pc: 0, mask: ALL_LANES, form: AddressTextForm::Shortest }
     }
 
     /// Resets the builder for another warp.
     pub(super) fn clear(&mut self) {
         self.lines.clear();
-        (self.instructions, self.pc, self.mask, self.form) = (0, 0, FULL, Form::Shortest);
+        (self.instructions, self.pc, self.mask, self.form) = (0, 0, ALL_LANES, AddressTextForm::Shortest);
     }
 
     pub(super) fn lines(&self) -> &str {
@@ -114,16 +114,16 @@ impl WarpText {
 
     /// Skips `count` instructions that this warp does not execute.
     pub(super) fn skip(&mut self, count: u32) {
-        self.pc += count * INSTRUCTION;
+        self.pc += count * INSTRUCTION_BYTES;
     }
 
     /// Returns the address at byte `offset` of a buffer.
-    pub(super) fn at(&self, buffer: Buffer, offset: u64) -> u64 {
+    pub(super) fn at(&self, buffer: KernelBuffer, offset: u64) -> u64 {
         self.base + buffer as u64 + offset
     }
 
     /// Writes an instruction without a result.
-    pub(super) fn effect(&mut self, opcode: &str, src: &[u8]) {
+    pub(super) fn write_without_result(&mut self, opcode: &str, src: &[u8]) {
         self.plain(opcode, None, src);
     }
 
@@ -138,14 +138,14 @@ impl WarpText {
     }
 
     /// Writes instructions under another mask.
-    pub(super) fn masked(&mut self, mask: u32, instructions: impl FnOnce(&mut Self)) {
+    pub(super) fn write_masked(&mut self, mask: u32, instructions: impl FnOnce(&mut Self)) {
         let before = std::mem::replace(&mut self.mask, mask);
         instructions(self);
         self.mask = before;
     }
 
     /// Writes an access of all active lanes; `address` maps a lane's number to its address.
-    pub(super) fn access(&mut self, access: Access<'_>, address: impl FnMut(u64) -> u64) {
+    pub(super) fn access(&mut self, access: MemoryInstruction<'_>, address: impl FnMut(u64) -> u64) {
         self.begin(access.opcode, access.dst, access.src);
         let mask = self.mask;
         let active: Vec<u64> = (0..LANES).filter(|lane| mask >> lane & 1 != 0).map(address).collect();
@@ -159,11 +159,11 @@ impl WarpText {
         let neighbours = run & run.wrapping_add(1) == 0;
         let _ = write!(self.lines, "{} ", access.width);
         let _ = match (self.form, stride) {
-            (Form::List, _) => {
+            (AddressTextForm::List, _) => {
                 self.lines.push('0');
                 active.iter().try_for_each(|address| write!(self.lines, " {address:#018x}"))
             }
-            (Form::Shortest, Some(stride)) if neighbours => write!(self.lines, "1 {first:#018x} {stride}"),
+            (AddressTextForm::Shortest, Some(stride)) if neighbours => write!(self.lines, "1 {first:#018x} {stride}"),
             _ => {
                 let _ = write!(self.lines, "2 {first:#018x}");
                 distances().try_for_each(|distance| write!(self.lines, " {distance}"))
@@ -183,37 +183,37 @@ impl WarpText {
         for register in src {
             let _ = write!(self.lines, "R{register} ");
         }
-        self.pc += INSTRUCTION;
+        self.pc += INSTRUCTION_BYTES;
         self.instructions += 1;
     }
 
     /// Writes the instructions that a compiler emits to compute the thread's index.
     pub(super) fn prologue(&mut self) {
-        self.alu("IMAD.MOV.U32", 1, &[ZERO, ZERO]);
-        self.alu("S2R", INDEX, &[]);
+        self.alu("IMAD.MOV.U32", 1, &[ZERO_REGISTER, ZERO_REGISTER]);
+        self.alu("S2R", INDEX_REGISTER, &[]);
         self.alu("S2R", 3, &[]);
-        self.alu("IMAD", INDEX, &[INDEX, 3]);
+        self.alu("IMAD", INDEX_REGISTER, &[INDEX_REGISTER, 3]);
     }
 
     /// Writes the computation of a 64-bit address from an index.
     pub(super) fn wide(&mut self, dst: u8) {
-        self.alu("IMAD.WIDE", dst, &[INDEX, SCALE]);
+        self.alu("IMAD.WIDE", dst, &[INDEX_REGISTER, SCALE_REGISTER]);
     }
 
     /// Writes a load of each thread's word from a buffer.
-    pub(super) fn load_per_thread(&mut self, buffer: Buffer, place: WarpPosition, dst: u8, address: u8) {
+    pub(super) fn load_per_thread(&mut self, buffer: KernelBuffer, place: WarpPosition, dst: u8, address: u8) {
         let first = self.at(buffer, 4 * place.first_thread());
-        self.access(Access::load("LDG.E.SYS", 4, dst, &[address]), |lane| first + 4 * lane);
+        self.access(MemoryInstruction::load("LDG.E.SYS", 4, dst, &[address]), |lane| first + 4 * lane);
     }
 
     /// Writes a store of each thread's word to the output.
     pub(super) fn store_per_thread(&mut self, place: WarpPosition, address: u8, value: u8) {
-        let first = self.at(Buffer::C, 4 * place.first_thread());
-        self.access(Access::store("STG.E.SYS", 4, &[address, value]), |lane| first + 4 * lane);
+        let first = self.at(KernelBuffer::C, 4 * place.first_thread());
+        self.access(MemoryInstruction::store("STG.E.SYS", 4, &[address, value]), |lane| first + 4 * lane);
     }
 
     pub(super) fn exit(&mut self) {
-        self.effect("EXIT", &[]);
+        self.write_without_result("EXIT", &[]);
     }
 }
 

@@ -6,7 +6,7 @@ use super::super::RunFolder;
 use super::Difference;
 
 /// Settings that do not affect results, and the path of a trace. The epoch of a relaxed run is among its options.
-const NO_EFFECT: [&str; 6] = ["run.threads", "run.pin", "run.epoch", "run.version", "run.commit", "run.workload.trace_path"];
+const NO_EFFECT_KEYS: [&str; 6] = ["run.threads", "run.pin", "run.epoch", "run.version", "run.commit", "run.workload.trace_path"];
 
 /// Returns the keys whose values differ: keys of the machine in the order of its file, then keys of the run.
 pub(super) fn differences(runs: &[RunFolder]) -> Vec<Difference> {
@@ -43,7 +43,7 @@ fn flatten(prefix: &str, table: &toml::Table, values: &mut Vec<(String, String)>
         let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
         match value {
             toml::Value::Table(table) => flatten(&key, table, values),
-            _ if NO_EFFECT.contains(&key.as_str()) => {}
+            _ if NO_EFFECT_KEYS.contains(&key.as_str()) => {}
             toml::Value::String(text) => values.push((key, text.clone())),
             other => values.push((key, other.to_string())),
         }

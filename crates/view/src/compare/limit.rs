@@ -33,9 +33,9 @@ impl fmt::Display for Limit {
 
 /// A headline number that has changed by more than the limit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Exceeded {
+pub struct ExceededLimit {
     /// The name of the number.
-    pub what: String,
+    pub quantity: String,
     /// The label of the run.
     pub run: String,
     /// The change; `None` if only one of the two runs has the number.
@@ -43,7 +43,7 @@ pub struct Exceeded {
 }
 
 /// Rows that the limit applies to: results that a user publishes. Stalls and hit rates only explain these results.
-const HEADLINES: [(&str, &str); 5] = [
+const HEADLINE_METRICS: [(&str, &str); 5] = [
     ("Performance", "cycles"),
     ("Performance", "IPC"),
     ("Performance", "thread instructions"),
@@ -54,33 +54,33 @@ const HEADLINES: [(&str, &str); 5] = [
 impl Comparison {
     /// Returns every headline number that differs from the first run by more than `limit`: the cycles, IPC, instructions and joules of the
     /// run, and the cycles of the kernels of each name.
-    pub fn exceeding(&self, limit: Limit) -> Vec<Exceeded> {
+    pub fn exceeding(&self, limit: Limit) -> Vec<ExceededLimit> {
         let headline = |(title, name): &(&str, &str)| {
             let section = self.sections.iter().find(|section| section.title == *title)?;
             section.rows.iter().find(|row| row.name == *name).map(|row| (row.name.clone(), row))
         };
         let kernels = self.kernels.iter().map(|kernel| (format!("cycles of kernel {}", kernel.name), kernel.cycles()));
-        let rows = HEADLINES.iter().filter_map(headline).chain(kernels);
-        rows.flat_map(|(what, row)| self.of_row(&what, row, limit)).collect()
+        let rows = HEADLINE_METRICS.iter().filter_map(headline).chain(kernels);
+        rows.flat_map(|(what, row)| self.exceeding_in_row(&what, row, limit)).collect()
     }
 
-    fn of_row(&self, what: &str, row: &Row, limit: Limit) -> Vec<Exceeded> {
-        let one = |(i, run): (usize, &super::Side)| {
+    fn exceeding_in_row(&self, what: &str, row: &Row, limit: Limit) -> Vec<ExceededLimit> {
+        let one = |(i, run): (usize, &super::ComparedRun)| {
             let exceeds = match row.changes[i] {
                 Some(change) => change.abs() > limit.0,
                 None => row.values[i] != row.values[0],
             };
-            exceeds.then(|| Exceeded { what: what.to_owned(), run: run.label.clone(), change: row.changes[i] })
+            exceeds.then(|| ExceededLimit { quantity: what.to_owned(), run: run.label.clone(), change: row.changes[i] })
         };
         self.runs.iter().enumerate().filter_map(one).collect()
     }
 }
 
-impl fmt::Display for Exceeded {
+impl fmt::Display for ExceededLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.change {
-            Some(change) => write!(f, "{}: {:+.2} % in {}", self.what, change * 100.0, self.run),
-            None => write!(f, "{}: in only one of A and {}", self.what, self.run),
+            Some(change) => write!(f, "{}: {:+.2} % in {}", self.quantity, change * 100.0, self.run),
+            None => write!(f, "{}: in only one of A and {}", self.quantity, self.run),
         }
     }
 }

@@ -17,13 +17,13 @@ use serde::Serialize;
 
 use super::RunFolder;
 
-pub use limit::{Exceeded, Limit, LimitError};
+pub use limit::{ExceededLimit, Limit, LimitError};
 pub use reasons::Reason;
 pub use row::{Difference, KernelRow, Quantity, Row, Section};
 
 /// A compared run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Side {
+pub struct ComparedRun {
     /// A letter; A is the reference.
     pub label: String,
     /// The path of the result folder, as given.
@@ -42,7 +42,7 @@ pub struct Side {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The runs; the first is the reference.
-    pub runs: Vec<Side>,
+    pub runs: Vec<ComparedRun>,
     /// Warnings that concern the validity of the comparison.
     pub warnings: Vec<String>,
     /// Every key whose value differs between runs.
@@ -89,8 +89,8 @@ fn label(index: usize) -> String {
     }
 }
 
-fn side(index: usize, run: &RunFolder) -> Side {
-    Side {
+fn side(index: usize, run: &RunFolder) -> ComparedRun {
+    ComparedRun {
         label: label(index),
         folder: run.path.display().to_string(),
         machine: run.stats.text("machine").to_owned(),

@@ -7,5 +7,5 @@
 mod launch_pairs;
 mod table;
 
-pub use launch_pairs::{Launch, LaunchComparison, Pair};
-pub use table::{Profile, ProfileError, Profiled};
+pub use launch_pairs::{LaunchComparison, MatchedLaunch, MetricPair};
+pub use table::{Profile, ProfileError, ProfiledLaunch};

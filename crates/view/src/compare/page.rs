@@ -3,15 +3,15 @@
 use serde::Serialize;
 
 use warpshard_report::html::render;
-use warpshard_report::text::counted;
+use warpshard_report::text::count_with_noun;
 
-use super::text::{change, moved, value};
-use super::{Comparison, Difference, Row, Side};
+use super::text::{change, moved_stalls, value};
+use super::{ComparedRun, Comparison, Difference, Row};
 
 #[derive(Serialize)]
-struct Page<'a> {
+struct ComparisonPage<'a> {
     title: String,
-    runs: &'a [Side],
+    runs: &'a [ComparedRun],
     warnings: &'a [String],
     configuration: &'a [Difference],
     /// Kernel name, limiters, and the counters with the largest changes.
@@ -32,11 +32,11 @@ struct PageTable {
 #[derive(Serialize)]
 struct PageRow {
     name: String,
-    cells: Vec<Cell>,
+    cells: Vec<PageCell>,
 }
 
 #[derive(Serialize)]
-struct Cell {
+struct PageCell {
     value: String,
     change: String,
     /// The direction of the change from the first run: "more" or "less".
@@ -49,7 +49,7 @@ fn page_row(name: &str, row: &Row) -> PageRow {
         Some(change) if change < 0.0 => "less",
         _ => "",
     };
-    let cell = |i: usize| Cell { value: value(row.quantity, row.values[i]), change: change(row, i), direction: direction(i) };
+    let cell = |i: usize| PageCell { value: value(row.quantity, row.values[i]), change: change(row, i), direction: direction(i) };
     PageRow { name: name.to_owned(), cells: (0..row.values.len()).map(cell).collect() }
 }
 
@@ -72,14 +72,15 @@ impl Comparison {
         let equal = self.counters.len() - changed.len();
         tables.push(PageTable {
             title: "Counters",
-            equal: (equal > 0).then(|| format!("{} of {} are the same.", equal, counted(self.counters.len() as u64, "counter"))),
-            folded: Some(format!("The {} that changed", counted(changed.len() as u64, "counter"))),
+            equal: (equal > 0).then(|| format!("{} of {} are the same.", equal, count_with_noun(self.counters.len() as u64, "counter"))),
+            folded: Some(format!("The {} that changed", count_with_noun(changed.len() as u64, "counter"))),
             rows: changed.into_iter().map(|row| page_row(&row.name, row)).collect(),
         });
         let labels: Vec<&str> = self.runs.iter().map(|run| run.label.as_str()).collect();
-        let reasons = self.reasons.iter().map(|reason| [reason.kernel.clone(), self.limiters(reason), moved(reason)]).collect();
+        let reasons = self.reasons.iter().map(|reason| [reason.kernel.clone(), self.limiters(reason), moved_stalls(reason)]).collect();
         let title = format!("Comparison of {}", labels.join(", "));
-        let page = Page { title, runs: &self.runs, warnings: &self.warnings, configuration: &self.configuration, reasons, tables };
+        let page =
+            ComparisonPage { title, runs: &self.runs, warnings: &self.warnings, configuration: &self.configuration, reasons, tables };
         render("compare.html", include_str!("compare.html"), page)
     }
 }

@@ -37,13 +37,13 @@ pub struct Reason {
 
 /// The launches of a kernel in one run.
 #[derive(Default)]
-struct Launches {
+struct LaunchSums {
     cycles: Option<u64>,
     counters: BTreeMap<String, f64>,
     longest: Option<(u64, Verdict)>,
 }
 
-impl Launches {
+impl LaunchSums {
     fn add(&mut self, kernel: &Value) {
         let cycles = kernel.get("cycles_active").and_then(Value::as_u64).unwrap_or(0);
         self.cycles = Some(self.cycles.unwrap_or(0) + cycles);
@@ -60,11 +60,11 @@ impl Launches {
 
 /// Returns explanations for the kernels whose cycles differ most.
 pub(super) fn reasons(runs: &[RunFolder]) -> Vec<Reason> {
-    let mut kernels: BTreeMap<&str, Vec<Launches>> = BTreeMap::new();
+    let mut kernels: BTreeMap<&str, Vec<LaunchSums>> = BTreeMap::new();
     for (i, run) in runs.iter().enumerate() {
         for kernel in run.stats.kernels() {
             let name = kernel.get("name").and_then(Value::as_str).unwrap_or_default();
-            kernels.entry(name).or_insert_with(|| runs.iter().map(|_| Launches::default()).collect())[i].add(kernel);
+            kernels.entry(name).or_insert_with(|| runs.iter().map(|_| LaunchSums::default()).collect())[i].add(kernel);
         }
     }
     let stalls: Vec<&str> = runs.iter().flat_map(stall_names).collect();
@@ -85,7 +85,7 @@ fn stall_names(run: &RunFolder) -> impl Iterator<Item = &str> {
     help.filter(|(_, about)| about.get("unit").and_then(Value::as_str) == Some(SCHEDULER_CYCLES)).map(|(name, _)| name.as_str())
 }
 
-fn reason(name: &str, launches: &[Launches], stalls: &[&str]) -> Reason {
+fn reason(name: &str, launches: &[LaunchSums], stalls: &[&str]) -> Reason {
     let cycles = Row::new("active cycles", Quantity::Amount, launches.iter().map(|one| one.cycles.map(|cycles| cycles as f64)).collect());
     let limiters = launches.iter().map(|one| {
         let (_, verdict) = one.longest.as_ref()?;

@@ -3,10 +3,11 @@
 use std::cmp::Ordering;
 
 use warpshard_report::text::{
-    Align, Style, Table, UNKNOWN, clip, count, counted, joules, known, percent, printable, seconds as seconds_of, si, wrap,
+    Align, Style, Table, UNKNOWN, clip, count, count_with_noun, format_known, joules, percent, printable, seconds as seconds_of, si_number,
+    wrap,
 };
 
-use super::{Comparison, KernelRow, Quantity, Reason, Row, Side};
+use super::{ComparedRun, Comparison, KernelRow, Quantity, Reason, Row};
 
 /// Maximum number of kernels that are listed; the other kernels are counted.
 const MAX_KERNELS: usize = 20;
@@ -22,12 +23,12 @@ const NAME_COLUMNS: usize = 30;
 
 /// Formats a value according to its quantity.
 pub(super) fn value(quantity: Quantity, value: Option<f64>) -> String {
-    known(value, |value| match quantity {
+    format_known(value, |value| match quantity {
         Quantity::Amount if value >= 0.0 && value.fract() == 0.0 => count(value as u64),
         Quantity::Amount | Quantity::Ratio => format!("{value:.3}"),
         Quantity::Joules => joules(value),
         Quantity::Seconds => seconds_of(value),
-        Quantity::Bytes => format!("{}B", si(value)),
+        Quantity::Bytes => format!("{}B", si_number(value)),
         Quantity::Share => percent(value),
     })
 }
@@ -52,7 +53,7 @@ pub(super) fn change(row: &Row, run: usize) -> String {
 }
 
 /// Formats the counters of a kernel with the largest changes, with their changes in every run.
-pub(super) fn moved(reason: &Reason) -> String {
+pub(super) fn moved_stalls(reason: &Reason) -> String {
     let one = |row: &Row| {
         let changes: Vec<String> = (1..row.values.len()).map(|run| change(row, run)).collect();
         format!("{} {}", row.name, changes.join(" / "))
@@ -82,7 +83,7 @@ impl Comparison {
             let title = if all {
                 "Counters".to_owned()
             } else {
-                format!("Counters: the largest changes of {}", counted(counters.len() as u64, "counter"))
+                format!("Counters: the largest changes of {}", count_with_noun(counters.len() as u64, "counter"))
             };
             text += &self.section(&title, &counters[..shown], self.counters.len(), style);
         }
@@ -120,7 +121,7 @@ impl Comparison {
 
     /// Formats the limiter of a kernel in every run.
     pub(super) fn limiters(&self, reason: &Reason) -> String {
-        let one = |(run, limiter): (&Side, &Option<(String, f64)>)| match limiter {
+        let one = |(run, limiter): (&ComparedRun, &Option<(String, f64)>)| match limiter {
             Some((name, share)) => format!("{} {name} {:.0} %", run.label, share * 100.0),
             None => format!("{} no verdict", run.label),
         };
@@ -136,7 +137,7 @@ impl Comparison {
         for reason in &self.reasons {
             let name = clip(&printable(&reason.kernel), NAME_COLUMNS);
             text += &(wrap(&format!("  {name}: {}", self.limiters(reason)), 4, style.width()) + "\n");
-            text += &(style.faint(&wrap(&format!("    {}", moved(reason)), 6, style.width())) + "\n");
+            text += &(style.faint(&wrap(&format!("    {}", moved_stalls(reason)), 6, style.width())) + "\n");
         }
         text
     }
@@ -176,7 +177,7 @@ impl Comparison {
     fn section(&self, title: &str, rows: &[&Row], of: usize, style: Style) -> String {
         let title = format!("\n{}\n", style.title(title));
         if rows.is_empty() {
-            return title + &format!("  all {} are the same\n", counted(of as u64, "number"));
+            return title + &format!("  all {} are the same\n", count_with_noun(of as u64, "number"));
         }
         let mut table = self.table("", true);
         for row in rows {
@@ -190,7 +191,7 @@ impl Comparison {
         let title = format!("\n{}\n", style.title("Cycles by kernel"));
         match (self.kernels.len(), rows.len()) {
             (0, _) => return String::new(),
-            (of, 0) => return title + &format!("  {} with the same results\n", counted(of as u64, "kernel")),
+            (of, 0) => return title + &format!("  {} with the same results\n", count_with_noun(of as u64, "kernel")),
             _ => {}
         }
         let mut table = self.table("kernel", true);
@@ -199,7 +200,8 @@ impl Comparison {
             table.row(std::iter::once(kernel.name.clone()).chain(Self::cells(kernel.cycles())).collect());
         }
         let hidden = rows.len() - shown;
-        let more = if hidden > 0 { format!("  and {} more; --all shows them\n", counted(hidden as u64, "kernel")) } else { String::new() };
+        let more =
+            if hidden > 0 { format!("  and {} more; --all shows them\n", count_with_noun(hidden as u64, "kernel")) } else { String::new() };
         title + &table.render(style) + &more
     }
 }

@@ -1,27 +1,27 @@
 //! The input data of a page.
 
-use warpshard_report::timeline::Record;
+use warpshard_report::timeline::TimelineRecord;
 
-use super::super::series::{Fold, Series};
+use super::super::series::{CounterSeries, Fold};
 use super::super::{ReadError, RunFolder, timeline_of};
 
 /// Maximum number of steps of a picture over time.
-const STEPS: usize = 240;
+const MAX_STEPS: usize = 240;
 
 /// The input data of a page.
-pub(super) struct Data<'a> {
+pub(super) struct RunData<'a> {
     pub(super) run: &'a RunFolder,
-    pub(super) series: Option<Series>,
-    pub(super) power: Option<Series>,
-    pub(super) timeline: Vec<Record>,
+    pub(super) series: Option<CounterSeries>,
+    pub(super) power: Option<CounterSeries>,
+    pub(super) timeline: Vec<TimelineRecord>,
 }
 
-impl<'a> Data<'a> {
+impl<'a> RunData<'a> {
     pub(super) fn read(run: &'a RunFolder) -> Result<Self, ReadError> {
         Ok(Self {
             run,
-            series: Series::of(run, "intervals.csv", Fold::Sum, STEPS)?,
-            power: Series::of(run, "power.csv", Fold::Mean, STEPS)?,
+            series: CounterSeries::of(run, "intervals.csv", Fold::Sum, MAX_STEPS)?,
+            power: CounterSeries::of(run, "power.csv", Fold::Mean, MAX_STEPS)?,
             timeline: timeline_of(run)?,
         })
     }

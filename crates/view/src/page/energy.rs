@@ -2,21 +2,21 @@
 
 use warpshard_report::text::{joules, percent};
 
-use super::super::series::Series;
-use super::data::Data;
-use super::draw::{Bar, Layer, bars, colour, stacked};
+use super::super::series::CounterSeries;
+use super::data::RunData;
+use super::draw::{Bar, Layer, bars, colour, stacked_areas};
 use super::figure::{Figure, Part, number};
 use super::time::texts;
 
 /// Maximum number of components with separate areas; the other components share one.
 const MAX_AREAS: usize = 10;
 
-pub(super) fn part(data: &Data<'_>) -> Option<Part> {
+pub(super) fn part(data: &RunData<'_>) -> Option<Part> {
     let figures: Vec<Figure> = components(data).into_iter().chain(data.power.as_ref().and_then(power)).collect();
     (!figures.is_empty()).then(|| Part { title: "Energy", note: String::new(), figures })
 }
 
-fn components(data: &Data<'_>) -> Option<Figure> {
+fn components(data: &RunData<'_>) -> Option<Figure> {
     let all = data.run.stats.number(&["energy", "joules"]).filter(|all| *all > 0.0)?;
     let components = data.run.stats.object(&["energy", "components"])?;
     let mut parts: Vec<(String, f64)> =
@@ -38,7 +38,7 @@ fn components(data: &Data<'_>) -> Option<Figure> {
     })
 }
 
-fn power(series: &Series) -> Option<Figure> {
+fn power(series: &CounterSeries) -> Option<Figure> {
     let suffix = "_watts";
     let mut parts: Vec<(String, Vec<f64>)> = series
         .columns()
@@ -60,7 +60,7 @@ fn power(series: &Series) -> Option<Figure> {
             title: "Power over time".into(),
             note: "Watts, by component.".into(),
             legend: layers.iter().map(|layer| (layer.name.clone(), layer.colour.clone())).collect(),
-            svg: stacked(&series.ends, &layers, false),
+            svg: stacked_areas(&series.ends, &layers, false),
             ..Figure::default()
         };
         figure.over_time(&series.ends, &columns)

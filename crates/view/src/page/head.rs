@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use warpshard_report::text::{count, joules, percent, seconds, si};
+use warpshard_report::text::{count, joules, percent, seconds, si_number};
 
 use super::super::RunFolder;
-use super::data::Data;
+use super::data::RunData;
 
 /// A headline number.
 #[derive(Debug, Serialize)]
-pub(super) struct Headline {
+pub(super) struct HeadlineTile {
     name: &'static str,
     value: String,
     note: String,
@@ -56,7 +56,7 @@ pub(super) fn warnings(run: &RunFolder) -> Vec<String> {
     warnings
 }
 
-pub(super) fn headlines(data: &Data<'_>) -> Vec<Headline> {
+pub(super) fn headlines(data: &RunData<'_>) -> Vec<HeadlineTile> {
     let stats = &data.run.stats;
     let total = |name: &str| stats.count(&["total", name]);
     let levels = stats.memory_levels();
@@ -90,8 +90,8 @@ pub(super) fn headlines(data: &Data<'_>) -> Vec<Headline> {
         ("thread instructions per cycle", ipc),
         ("L1 hits", hits("L1")),
         ("LLC hits", hits("LLC")),
-        ("DRAM", bytes.map(|bytes| (format!("{}B", si(bytes as f64)), share.unwrap_or_default()))),
+        ("DRAM", bytes.map(|bytes| (format!("{}B", si_number(bytes as f64)), share.unwrap_or_default()))),
         ("energy", energy),
     ];
-    all.into_iter().filter_map(|(name, found)| found.map(|(value, note)| Headline { name, value, note })).collect()
+    all.into_iter().filter_map(|(name, found)| found.map(|(value, note)| HeadlineTile { name, value, note })).collect()
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use warpshard_report::text::{count, counted, demangled};
+use warpshard_report::text::{count, count_with_noun, demangled};
 
-use super::data::Data;
+use super::data::RunData;
 use super::draw::{Lane, Span, colour, lanes};
 use super::figure::{Figure, Part, number};
 
@@ -20,7 +20,7 @@ const MAX_LISTED: usize = 300;
 const MAX_COLOURED: usize = 11;
 
 /// A kernel launch of the run.
-struct Launch<'a> {
+struct LaunchSpan<'a> {
     lane: (u64, u64),
     name: &'a str,
     from: f64,
@@ -29,10 +29,10 @@ struct Launch<'a> {
     row: Vec<String>,
 }
 
-pub(super) fn part(data: &Data<'_>) -> Option<Part> {
+pub(super) fn part(data: &RunData<'_>) -> Option<Part> {
     let stats = &data.run.stats;
     let end = stats.number(&["total", "cycles"])?;
-    let launches: Vec<Launch<'_>> = stats.kernels().iter().filter_map(|kernel| launch(kernel, end)).collect();
+    let launches: Vec<LaunchSpan<'_>> = stats.kernels().iter().filter_map(|kernel| launch(kernel, end)).collect();
     if launches.is_empty() {
         return None;
     }
@@ -47,8 +47,8 @@ pub(super) fn part(data: &Data<'_>) -> Option<Part> {
         legend.push((format!("{} more names", names.len() - MAX_COLOURED), colour(MAX_COLOURED)));
     }
     let (drawn, hidden) = in_lanes(&launches, &colours);
-    let note = if hidden > 0 { format!("{} are not drawn. ", counted(hidden as u64, "more stream")) } else { String::new() };
-    let mut longest: Vec<&Launch<'_>> = launches.iter().collect();
+    let note = if hidden > 0 { format!("{} are not drawn. ", count_with_noun(hidden as u64, "more stream")) } else { String::new() };
+    let mut longest: Vec<&LaunchSpan<'_>> = launches.iter().collect();
     longest.sort_by_key(|launch| std::cmp::Reverse(launch.cycles));
     let listed = if longest.len() > MAX_LISTED {
         format!("The table lists the {MAX_LISTED} longest of {} launches.", count(longest.len() as u64))
@@ -67,7 +67,7 @@ pub(super) fn part(data: &Data<'_>) -> Option<Part> {
     Some(Part { title: "Kernels", note: String::new(), figures: vec![figure] })
 }
 
-fn launch<'a>(kernel: &'a Value, end: f64) -> Option<Launch<'a>> {
+fn launch<'a>(kernel: &'a Value, end: f64) -> Option<LaunchSpan<'a>> {
     let get = |name: &str| kernel.get(name).and_then(Value::as_u64);
     let name = kernel.get("name")?.as_str()?;
     let (started, ended) = (get("started"), get("ended"));
@@ -90,11 +90,11 @@ fn launch<'a>(kernel: &'a Value, end: f64) -> Option<Launch<'a>> {
     ];
     let (from, to) = (started? as f64, ended.map_or(end, |ended| ended as f64));
     let lane = (get("application").unwrap_or(0), get("stream").unwrap_or(0));
-    Some(Launch { lane, name, from, to, cycles: active.unwrap_or(0), row })
+    Some(LaunchSpan { lane, name, from, to, cycles: active.unwrap_or(0), row })
 }
 
 /// Returns the lanes of the first streams, and the number of the other streams.
-fn in_lanes(launches: &[Launch<'_>], colours: &BTreeMap<&str, String>) -> (Vec<Lane>, usize) {
+fn in_lanes(launches: &[LaunchSpan<'_>], colours: &BTreeMap<&str, String>) -> (Vec<Lane>, usize) {
     let mut streams: BTreeMap<(u64, u64), Vec<Span>> = BTreeMap::new();
     for launch in launches {
         let span =

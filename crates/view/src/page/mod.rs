@@ -21,18 +21,18 @@ use serde::Serialize;
 use warpshard_report::html::render;
 
 use super::{ReadError, RunFolder};
-use data::Data;
+use data::RunData;
 use figure::Part;
 
 #[derive(Serialize)]
-struct Page {
+struct RunPage {
     title: String,
     facts: Vec<(&'static str, String)>,
     warnings: Vec<String>,
     verdicts: Vec<verdicts::FormattedVerdict>,
-    tiles: Vec<head::Headline>,
+    tiles: Vec<head::HeadlineTile>,
     parts: Vec<Part>,
-    counters: Vec<counters::Counters>,
+    counters: Vec<counters::CounterTable>,
 }
 
 /// Renders the page of a run.
@@ -40,10 +40,10 @@ struct Page {
 /// # Errors
 /// Fails if a file of the result folder is invalid.
 pub fn page(run: &RunFolder) -> Result<String, ReadError> {
-    let data = Data::read(run)?;
+    let data = RunData::read(run)?;
     let parts =
         [kernels::part(&data), time::part(&data), memory::part(&data), energy::part(&data), sms::part(&data), timeline::part(&data)];
-    let page = Page {
+    let page = RunPage {
         title: head::title(run),
         facts: head::facts(run),
         warnings: head::warnings(run),

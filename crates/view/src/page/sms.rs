@@ -4,16 +4,16 @@ use serde_json::Value;
 
 use warpshard_report::text::percent;
 
-use super::super::series::L1;
-use super::data::Data;
+use super::super::series::L1_COUNTERS;
+use super::data::RunData;
 use super::draw::{Tile, tiles};
 use super::figure::{Figure, Part, number};
 
-pub(super) fn part(data: &Data<'_>) -> Option<Part> {
+pub(super) fn part(data: &RunData<'_>) -> Option<Part> {
     let ids = data.instances("sm", "id")?;
     let maps = [
-        map(data, &ids, ("Instructions issued", "Issued instructions per cycle of each SM."), &["issued"], &["cycles"], number),
-        map(
+        utilisation_map(data, &ids, ("Instructions issued", "Issued instructions per cycle of each SM."), &["issued"], &["cycles"], number),
+        utilisation_map(
             data,
             &ids,
             ("Waiting for memory", "Share of scheduler cycles that wait for a register that memory writes, or for the load/store unit."),
@@ -21,8 +21,22 @@ pub(super) fn part(data: &Data<'_>) -> Option<Part> {
             &scheduler_states(data),
             percent,
         ),
-        map(data, &ids, ("Occupancy", "Resident warps of each SM, on average."), &["resident_warp_cycles"], &["cycles"], number),
-        map(data, &ids, ("L1 hit rate", "Hits as a share of the accesses of each SM."), &L1[..2], &L1, percent),
+        utilisation_map(
+            data,
+            &ids,
+            ("Occupancy", "Resident warps of each SM, on average."),
+            &["resident_warp_cycles"],
+            &["cycles"],
+            number,
+        ),
+        utilisation_map(
+            data,
+            &ids,
+            ("L1 hit rate", "Hits as a share of the accesses of each SM."),
+            &L1_COUNTERS[..2],
+            &L1_COUNTERS,
+            percent,
+        ),
     ];
     let figures: Vec<Figure> = maps.into_iter().flatten().collect();
     (!figures.is_empty()).then(|| Part {
@@ -32,7 +46,7 @@ pub(super) fn part(data: &Data<'_>) -> Option<Part> {
     })
 }
 
-fn scheduler_states<'a>(data: &'a Data<'_>) -> Vec<&'a str> {
+fn scheduler_states<'a>(data: &'a RunData<'_>) -> Vec<&'a str> {
     data.run
         .stats
         .object(&["scheduler_cycles", "reasons"])
@@ -42,8 +56,8 @@ fn scheduler_states<'a>(data: &'a Data<'_>) -> Vec<&'a str> {
         .collect()
 }
 
-fn map(
-    data: &Data<'_>,
+fn utilisation_map(
+    data: &RunData<'_>,
     ids: &[f64],
     (title, note): (&str, &str),
     parts: &[&str],

@@ -1,14 +1,14 @@
 //! Scheduler cycles, IPC and occupancy: over the whole run and over time.
 
-use warpshard_report::nsight::{ADDITIONAL_STATES, STATES, State};
+use warpshard_report::nsight::{ADDITIONAL_WARP_STATE_METRICS, WARP_STATE_METRICS, WarpStateMetric};
 use warpshard_report::text::{count, percent};
 
-use super::super::series::{Series, ratios};
-use super::data::Data;
-use super::draw::{Bar, Layer, bars, colour, lines, stacked};
+use super::super::series::{CounterSeries, ratios};
+use super::data::RunData;
+use super::draw::{Bar, Layer, bars, colour, lines, stacked_areas};
 use super::figure::{Figure, Part, number};
 
-pub(super) fn part(data: &Data<'_>) -> Option<Part> {
+pub(super) fn part(data: &RunData<'_>) -> Option<Part> {
     let schedulers = shares(
         &states(data),
         "Scheduler cycles by state",
@@ -33,7 +33,7 @@ pub(super) fn part(data: &Data<'_>) -> Option<Part> {
 }
 
 /// Returns the scheduler states that occur, in the order of their priority, with their cycles.
-fn states(data: &Data<'_>) -> Vec<(String, f64)> {
+fn states(data: &RunData<'_>) -> Vec<(String, f64)> {
     let reasons = data.run.stats.object(&["scheduler_cycles", "reasons"]).into_iter().flatten();
     reasons.map(|(name, cycles)| (name.clone(), cycles.as_f64().unwrap_or(0.0))).filter(|(_, cycles)| *cycles > 0.0).collect()
 }
@@ -44,10 +44,10 @@ fn readable(state: &str) -> String {
 }
 
 /// Returns the warp states that occur with their cycles, in Nsight Compute's names and warpshard's additional names, if SMs count them.
-fn warp_states(data: &Data<'_>) -> Vec<(String, f64)> {
+fn warp_states(data: &RunData<'_>) -> Vec<(String, f64)> {
     let Some(counters) = data.run.stats.object(&["components", "sm", "total"]) else { return Vec::new() };
-    let cycles = |state: &State| Some((state.nsight.to_owned(), counters.get(state.ours)?.as_f64()?));
-    STATES.iter().chain(ADDITIONAL_STATES).filter_map(cycles).filter(|(_, cycles)| *cycles > 0.0).collect()
+    let cycles = |state: &WarpStateMetric| Some((state.nsight.to_owned(), counters.get(state.ours)?.as_f64()?));
+    WARP_STATE_METRICS.iter().chain(ADDITIONAL_WARP_STATE_METRICS).filter_map(cycles).filter(|(_, cycles)| *cycles > 0.0).collect()
 }
 
 /// Returns the figure of the states as shares of all cycles of the run.
@@ -65,7 +65,7 @@ fn shares(states: &[(String, f64)], title: &str, note: &str, cycles: &str) -> Op
 }
 
 /// Returns the figure of the states as shares over time, stacked.
-fn stalls(data: &Data<'_>, series: &Series) -> Option<Figure> {
+fn stalls(data: &RunData<'_>, series: &CounterSeries) -> Option<Figure> {
     let states: Vec<(String, &[f64])> =
         states(data).into_iter().filter_map(|(state, _)| series.get(&format!("sm.{state}")).map(|cycles| (state, cycles))).collect();
     let all: Vec<f64> = (0..series.ends.len()).map(|i| states.iter().map(|(_, cycles)| cycles[i]).sum()).collect();
@@ -78,7 +78,7 @@ fn stalls(data: &Data<'_>, series: &Series) -> Option<Figure> {
             title: "Scheduler cycles over time".into(),
             note: "Shares of all schedulers, over core cycles.".into(),
             legend: layers.iter().map(|layer| (layer.name.clone(), layer.colour.clone())).collect(),
-            svg: stacked(&series.ends, &layers, true),
+            svg: stacked_areas(&series.ends, &layers, true),
             ..Figure::default()
         };
         figure.over_time(&series.ends, &columns)
@@ -90,7 +90,7 @@ pub(super) fn texts(values: &[Option<f64>], form: impl Fn(f64) -> String) -> Vec
     values.iter().map(|value| value.map_or_else(|| "–".to_owned(), &form)).collect()
 }
 
-fn ipc(series: &Series) -> Option<Figure> {
+fn ipc(series: &CounterSeries) -> Option<Figure> {
     let values = ratios(series.get("sm.thread_instructions")?, &series.lengths());
     let columns = [("thread instructions per cycle".to_owned(), texts(&values, number))];
     let layer = Layer { name: "IPC".into(), colour: colour(0), values };
@@ -103,7 +103,7 @@ fn ipc(series: &Series) -> Option<Figure> {
     Some(figure.over_time(&series.ends, &columns))
 }
 
-fn occupancy(series: &Series) -> Option<Figure> {
+fn occupancy(series: &CounterSeries) -> Option<Figure> {
     let values = ratios(series.get("sm.resident_warp_cycles")?, series.get("sm.cycles")?);
     let columns = [("warps per SM".to_owned(), texts(&values, number))];
     let layer = Layer { name: "resident warps".into(), colour: colour(2), values };

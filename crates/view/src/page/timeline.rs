@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use warpshard_report::text::{count, counted};
-use warpshard_report::timeline::{Record, first_sm};
+use warpshard_report::text::{count, count_with_noun};
+use warpshard_report::timeline::{TimelineRecord, first_sm};
 
-use super::data::Data;
+use super::data::RunData;
 use super::draw::{Layer, colour, lines};
 use super::figure::{Figure, Part, number};
 use super::time::texts;
 
 /// Number of steps of a picture.
-const STEPS: usize = 240;
+const MAX_STEPS: usize = 240;
 
 /// Maximum number of knobs and signals with a picture.
 const MAX_PICTURES: usize = 8;
 
-pub(super) fn part(data: &Data<'_>) -> Option<Part> {
+pub(super) fn part(data: &RunData<'_>) -> Option<Part> {
     if data.timeline.is_empty() {
         return None;
     }
@@ -39,11 +39,12 @@ pub(super) fn part(data: &Data<'_>) -> Option<Part> {
 }
 
 /// Returns the figure of a knob or signal, with its last value in each step.
-fn over_time(records: &[Record], (controller, name): (&str, &str), sm: Option<u16>, end: f64) -> Figure {
-    let concerns = |record: &&Record| record.controller == controller && record.name == name && (record.sm.is_none() || record.sm == sm);
+fn over_time(records: &[TimelineRecord], (controller, name): (&str, &str), sm: Option<u16>, end: f64) -> Figure {
+    let concerns =
+        |record: &&TimelineRecord| record.controller == controller && record.name == name && (record.sm.is_none() || record.sm == sm);
     let changes: Vec<(f64, f64)> =
         records.iter().filter(concerns).filter_map(|record| Some((record.cycle as f64, record.value?))).collect();
-    let steps = STEPS.min(changes.len().max(1) * 2).max(24);
+    let steps = MAX_STEPS.min(changes.len().max(1) * 2).max(24);
     let ends: Vec<f64> = (1..=steps).map(|i| end * i as f64 / steps as f64).collect();
     let mut next = changes.iter().peekable();
     let mut value = None;
@@ -63,7 +64,7 @@ fn over_time(records: &[Record], (controller, name): (&str, &str), sm: Option<u1
     let svg = if negative { String::new() } else { lines(&ends, &[layer], false) };
     let figure = Figure {
         title: format!("{controller}: {name}"),
-        note: format!("{}.", counted(changes.len() as u64, "record")),
+        note: format!("{}.", count_with_noun(changes.len() as u64, "record")),
         svg,
         ..Figure::default()
     };
@@ -71,7 +72,7 @@ fn over_time(records: &[Record], (controller, name): (&str, &str), sm: Option<u1
 }
 
 /// Returns the figure with the number of occurrences of each reason.
-fn reasons(records: &[Record]) -> Figure {
+fn reasons(records: &[TimelineRecord]) -> Figure {
     let mut times: BTreeMap<&str, u64> = BTreeMap::new();
     records.iter().filter(|record| !record.reason.is_empty()).for_each(|record| *times.entry(&record.reason).or_default() += 1);
     let mut sorted: Vec<(&str, u64)> = times.into_iter().collect();

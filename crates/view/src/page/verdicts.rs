@@ -10,7 +10,7 @@ use warpshard_report::verdict::Verdict;
 use super::super::RunFolder;
 
 /// Maximum number of kernels with a verdict: the longest launch of each name.
-const MAX_SHOWN: usize = 8;
+const MAX_SHOWN_KERNELS: usize = 8;
 
 /// A formatted verdict.
 #[derive(Debug, Serialize)]
@@ -33,10 +33,10 @@ pub(super) fn all(run: &RunFolder) -> Vec<FormattedVerdict> {
     }
     let mut longest: Vec<(&str, (u64, &Value))> = longest.into_iter().collect();
     longest.sort_by_key(|(_, (cycles, _))| std::cmp::Reverse(*cycles));
-    longest.into_iter().take(MAX_SHOWN).filter_map(|(name, (_, kernel))| shown(name, kernel)).collect()
+    longest.into_iter().take(MAX_SHOWN_KERNELS).filter_map(|(name, (_, kernel))| formatted_verdict(name, kernel)).collect()
 }
 
-fn shown(name: &str, kernel: &Value) -> Option<FormattedVerdict> {
+fn formatted_verdict(name: &str, kernel: &Value) -> Option<FormattedVerdict> {
     let verdict: Verdict = serde_json::from_value(kernel.get("verdict")?.clone()).ok()?;
     let mut lines = verdict.lines(name).into_iter().map(|line| line.trim().to_owned());
     let head = lines.next()?;

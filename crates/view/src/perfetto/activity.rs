@@ -7,11 +7,11 @@ use warpshard_stats::activity::{Activity, BankCommand, BankEvent, ChannelActivit
 
 use super::super::RunFolder;
 use super::async_ops;
-use super::proto::{Event, Fact, Kind};
-use super::writer::Writer;
+use super::proto::{Fact, TrackEvent, TrackEventKind};
+use super::writer::TraceWriter;
 
 /// Adds the tracks of all units with recorded activity.
-pub(super) fn add(run: &RunFolder, recorded: &Activity, writer: &mut Writer) {
+pub(super) fn add(run: &RunFolder, recorded: &Activity, writer: &mut TraceWriter) {
     let end = run.stats.count(&["counted_until"]).unwrap_or(0);
     let name = |kernel: &Value| demangled(kernel.get("name").and_then(Value::as_str).unwrap_or_default()).into_owned();
     let names: Vec<String> = run.stats.kernels().iter().map(name).collect();
@@ -30,7 +30,7 @@ pub(super) fn add(run: &RunFolder, recorded: &Activity, writer: &mut Writer) {
 }
 
 /// Adds a slice per CTA. CTAs that are resident at the same time are on different tracks.
-fn ctas(sm: &SmActivity, parent: u64, names: &[String], end: u64, writer: &mut Writer) {
+fn ctas(sm: &SmActivity, parent: u64, names: &[String], end: u64, writer: &mut TraceWriter) {
     let mut spans: Vec<&CtaSpan> = sm.ctas.events.iter().collect();
     spans.sort_by_key(|span| (span.started, span.kernel, span.cta));
     // Track of each CTA slot, and the end of its last CTA.
@@ -55,7 +55,7 @@ fn ctas(sm: &SmActivity, parent: u64, names: &[String], end: u64, writer: &mut W
 }
 
 /// Adds a track per warp slot, with a slice for each state.
-fn warps(sm: &SmActivity, parent: u64, end: u64, writer: &mut Writer) {
+fn warps(sm: &SmActivity, parent: u64, end: u64, writer: &mut TraceWriter) {
     let changes: &[WarpChange] = &sm.warps.events;
     let mut slots: Vec<u8> = changes.iter().map(|change| change.warp).collect();
     slots.sort_unstable();
@@ -82,7 +82,7 @@ struct OpenRow {
 }
 
 /// The track of a bank that receives events.
-struct Bank {
+struct BankTrack {
     track: u64,
     /// Core cycles per command clock.
     scale: f64,
@@ -91,10 +91,10 @@ struct Bank {
     open: Option<OpenRow>,
 }
 
-impl Bank {
+impl BankTrack {
     /// Closes the open row at a command clock and writes its slice, with the slices of its bursts. The first burst is a miss, for which the
     /// row was opened; the other bursts are hits.
-    fn close(&mut self, at: u64, writer: &mut Writer) {
+    fn close(&mut self, at: u64, writer: &mut TraceWriter) {
         let Some(OpenRow { row, since, bursts }) = self.open.take() else { return };
         let cycle = |clock: u64| clock as f64 * self.scale;
         let writes = bursts.iter().filter(|(_, write)| *write).count() as u64;
@@ -104,7 +104,8 @@ impl Bank {
             ("writes", Fact::Number(writes)),
         ];
         // Slices of a track must nest, so that the slice of a row begins before its bursts and ends after them.
-        let begin = Event { kind: Kind::SliceBegin, track: self.track, name: Some(&format!("row {row}")), value: None, facts };
+        let begin =
+            TrackEvent { kind: TrackEventKind::SliceBegin, track: self.track, name: Some(&format!("row {row}")), value: None, facts };
         writer.event(cycle(since), &begin);
         for (place, (from, write)) in bursts.iter().enumerate() {
             let next = bursts.get(place + 1).map_or(at, |(next, _)| *next);
@@ -116,19 +117,19 @@ impl Bank {
             };
             writer.slice(self.track, (cycle(*from), cycle((from + self.burst).min(next))), name, Vec::new());
         }
-        let last = Event { kind: Kind::SliceEnd, track: self.track, name: None, value: None, facts: Vec::new() };
+        let last = TrackEvent { kind: TrackEventKind::SliceEnd, track: self.track, name: None, value: None, facts: Vec::new() };
         writer.event(cycle(at), &last);
     }
 }
 
 /// Adds a track per bank, with a slice for each open row and for each refresh.
-fn banks(channel: &ChannelActivity, parent: u64, run: &RunFolder, end: u64, writer: &mut Writer) {
+fn banks(channel: &ChannelActivity, parent: u64, run: &RunFolder, end: u64, writer: &mut TraceWriter) {
     let core = run.stats.number(&["core_khz"]).unwrap_or(1.0);
     let scale = core / (channel.khz.max(1)) as f64;
     let commands = &channel.commands.events;
     let most = commands.iter().map(|command| command.bank).max().unwrap_or(0).max(channel.span.saturating_sub(1));
-    let mut banks: Vec<Bank> = (0..=most)
-        .map(|bank| Bank {
+    let mut banks: Vec<BankTrack> = (0..=most)
+        .map(|bank| BankTrack {
             track: writer.track_of(parent, &format!("bank {bank}"), None),
             scale,
             burst: channel.burst.max(1).into(),

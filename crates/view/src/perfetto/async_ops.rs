@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use warpshard_stats::activity::{AsyncEvent, AsyncEventKind, CopyKind};
 
-use super::proto::{Event, Fact, Kind};
-use super::writer::Writer;
+use super::proto::{Fact, TrackEvent, TrackEventKind};
+use super::writer::TraceWriter;
 
 /// Returns the role of a warp in its kernel: it issues bulk loads (producer), matrix products (consumer), or both.
 pub(super) fn role(events: &[AsyncEvent], slot: u8) -> Option<&'static str> {
@@ -27,7 +27,7 @@ pub(super) fn role(events: &[AsyncEvent], slot: u8) -> Option<&'static str> {
 }
 
 /// Adds the tracks under the track of the SM.
-pub(super) fn add(events: &[AsyncEvent], parent: u64, end: u64, writer: &mut Writer) {
+pub(super) fn add(events: &[AsyncEvent], parent: u64, end: u64, writer: &mut TraceWriter) {
     copies(events, parent, end, writer);
     phases(events, parent, writer);
     waits(events, parent, end, writer);
@@ -35,7 +35,7 @@ pub(super) fn add(events: &[AsyncEvent], parent: u64, end: u64, writer: &mut Wri
 }
 
 /// A copy with its start and end; a copy without a recorded end is in flight at the end of the run.
-struct Copy {
+struct CopySpan {
     begin: u64,
     end: u64,
     name: String,
@@ -43,7 +43,7 @@ struct Copy {
 }
 
 /// Adds a slice per copy, and a counter of copies in flight. Copies that are in flight at the same time are on different tracks.
-fn copies(events: &[AsyncEvent], parent: u64, end: u64, writer: &mut Writer) {
+fn copies(events: &[AsyncEvent], parent: u64, end: u64, writer: &mut TraceWriter) {
     let ended = |event: &AsyncEvent| if let AsyncEventKind::CopyEnds { number } = event.what { Some((number, event.at)) } else { None };
     let ends: BTreeMap<u64, u64> = events.iter().filter_map(ended).collect();
     let copy = |event: &AsyncEvent| {
@@ -57,16 +57,16 @@ fn copies(events: &[AsyncEvent], parent: u64, end: u64, writer: &mut Writer) {
         facts.extend(ends.get(&number).map(|end| ("ends", Fact::Number(*end))));
         facts.extend(barrier.map(|address| ("mbarrier", Fact::Text(format!("{address:#x}")))));
         let end = ends.get(&number).copied().unwrap_or(end).max(event.at);
-        Some(Copy { begin: event.at, end, name: format!("{} of {bytes} bytes", kind.name()), facts })
+        Some(CopySpan { begin: event.at, end, name: format!("{} of {bytes} bytes", kind.name()), facts })
     };
-    let copies: Vec<Copy> = events.iter().filter_map(copy).collect();
+    let copies: Vec<CopySpan> = events.iter().filter_map(copy).collect();
     if copies.is_empty() {
         return;
     }
     let mut steps: BTreeMap<u64, i64> = BTreeMap::new();
     // Tracks for copies, each with the end of its last copy.
     let mut places: Vec<(u64, u64)> = Vec::new();
-    for Copy { begin, end, name, facts } in copies {
+    for CopySpan { begin, end, name, facts } in copies {
         *steps.entry(begin).or_default() += 1;
         *steps.entry(end).or_default() -= 1;
         let place = places.iter().position(|(_, free)| *free <= begin).unwrap_or_else(|| {
@@ -80,13 +80,13 @@ fn copies(events: &[AsyncEvent], parent: u64, end: u64, writer: &mut Writer) {
     let mut in_flight = 0;
     for (at, change) in steps.into_iter().filter(|(_, change)| *change != 0) {
         in_flight += change;
-        let event = Event { kind: Kind::Counter, track, name: None, value: Some(in_flight as f64), facts: Vec::new() };
+        let event = TrackEvent { kind: TrackEventKind::Counter, track, name: None, value: Some(in_flight as f64), facts: Vec::new() };
         writer.event(at as f64, &event);
     }
 }
 
 /// Adds a track per barrier of the CTA in a slot, with a slice for each completed phase.
-fn phases(events: &[AsyncEvent], parent: u64, writer: &mut Writer) {
+fn phases(events: &[AsyncEvent], parent: u64, writer: &mut TraceWriter) {
     // Track of a barrier, start of its current phase, and number of earlier phases of this CTA.
     let mut barriers: BTreeMap<(u8, u32), (u64, u64, u64)> = BTreeMap::new();
     for event in events {
@@ -110,7 +110,7 @@ fn phases(events: &[AsyncEvent], parent: u64, writer: &mut Writer) {
 }
 
 /// Adds a track per warp slot that waits for barrier phases or for its bulk stores.
-fn waits(events: &[AsyncEvent], parent: u64, end: u64, writer: &mut Writer) {
+fn waits(events: &[AsyncEvent], parent: u64, end: u64, writer: &mut TraceWriter) {
     // Track of a warp, and its current wait.
     let mut warps: BTreeMap<u8, (u64, Option<(u64, String)>)> = BTreeMap::new();
     for event in events {
@@ -136,7 +136,7 @@ fn waits(events: &[AsyncEvent], parent: u64, end: u64, writer: &mut Writer) {
 }
 
 /// Adds a slice for each time span in which the matrix units multiply for a warp group.
-fn products(events: &[AsyncEvent], parent: u64, end: u64, writer: &mut Writer) {
+fn products(events: &[AsyncEvent], parent: u64, end: u64, writer: &mut TraceWriter) {
     let product = |event: &AsyncEvent| match event.what {
         AsyncEventKind::Product { group, begins, ends } => Some((begins, ends, group, event.slot)),
         _ => None,

@@ -14,27 +14,27 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use warpshard_report::text::demangled;
-use warpshard_report::timeline::Record;
+use warpshard_report::timeline::TimelineRecord;
 use warpshard_stats::activity::Activity;
 
-use super::series::{Fold, Series, ratios};
+use super::series::{CounterSeries, Fold, ratios};
 use super::{ReadError, RunFolder, timeline_of};
-use proto::{Event, Fact, Kind};
-use writer::{Writer, seconds_of_a_cycle};
+use proto::{Fact, TrackEvent, TrackEventKind};
+use writer::{TraceWriter, seconds_of_a_cycle};
 
 /// Returns the trace of a run with the recorded activity of its units.
 ///
 /// # Errors
 /// Fails if a file of the result folder is invalid.
 pub fn perfetto(run: &RunFolder, recorded: &Activity) -> Result<Vec<u8>, ReadError> {
-    let mut writer = Writer::new(run);
+    let mut writer = TraceWriter::new(run);
     kernels(run, &mut writer);
     activity::add(run, recorded, &mut writer);
     decisions(&timeline_of(run)?, &mut writer);
-    if let Some(series) = Series::of(run, "intervals.csv", Fold::Sum, usize::MAX)? {
+    if let Some(series) = CounterSeries::of(run, "intervals.csv", Fold::Sum, usize::MAX)? {
         counters(run, &series, &mut writer);
     }
-    if let Some(power) = Series::of(run, "power.csv", Fold::Mean, usize::MAX)? {
+    if let Some(power) = CounterSeries::of(run, "power.csv", Fold::Mean, usize::MAX)? {
         for (name, watts) in power.columns().filter(|(name, _)| *name != "joules") {
             let values: Vec<Option<f64>> = watts.iter().copied().map(Some).collect();
             let name =
@@ -46,10 +46,11 @@ pub fn perfetto(run: &RunFolder, recorded: &Activity) -> Result<Vec<u8>, ReadErr
 }
 
 /// Values of a launch that its slice contains.
-const FACTS: [&str; 9] = ["id", "ctas", "ctas_done", "launched", "started", "ended", "cycles", "warp_instructions", "thread_instructions"];
+const KERNEL_FACTS: [&str; 9] =
+    ["id", "ctas", "ctas_done", "launched", "started", "ended", "cycles", "warp_instructions", "thread_instructions"];
 
 /// Adds a slice per launch on the track of its stream.
-fn kernels(run: &RunFolder, writer: &mut Writer) {
+fn kernels(run: &RunFolder, writer: &mut TraceWriter) {
     let end = run.stats.count(&["total", "cycles"]).unwrap_or(0);
     let mut tracks: BTreeMap<(u64, u64), u64> = BTreeMap::new();
     let get = |kernel: &Value, name: &str| kernel.get(name).and_then(Value::as_u64);
@@ -60,13 +61,13 @@ fn kernels(run: &RunFolder, writer: &mut Writer) {
             application.map_or_else(|| format!("stream {stream}"), |application| format!("application {application}, stream {stream}"));
         let track = *tracks.entry((application.unwrap_or(0), stream)).or_insert_with(|| writer.track(&name, None));
         let name = demangled(kernel.get("name").and_then(Value::as_str).unwrap_or_default());
-        let facts = FACTS.iter().filter_map(|name| Some((*name, Fact::Number(get(kernel, name)?)))).collect();
+        let facts = KERNEL_FACTS.iter().filter_map(|name| Some((*name, Fact::Number(get(kernel, name)?)))).collect();
         writer.slice(track, (started as f64, get(kernel, "ended").unwrap_or(end) as f64), &name, facts);
     }
 }
 
 /// Adds an instant per record of a controller.
-fn decisions(records: &[Record], writer: &mut Writer) {
+fn decisions(records: &[TimelineRecord], writer: &mut TraceWriter) {
     let mut tracks: BTreeMap<&str, u64> = BTreeMap::new();
     for record in records {
         let track = *tracks.entry(&record.controller).or_insert_with(|| writer.track(&record.controller, None));
@@ -75,12 +76,12 @@ fn decisions(records: &[Record], writer: &mut Writer) {
         let reason = (!record.reason.is_empty()).then(|| ("reason", Fact::Text(record.reason.clone())));
         let facts = reason.into_iter().chain([("cycle", Fact::Number(record.cycle))]).collect();
         let name = format!("{}{of}{value}", record.name);
-        writer.event(record.cycle as f64, &Event { kind: Kind::Instant, track, name: Some(&name), value: None, facts });
+        writer.event(record.cycle as f64, &TrackEvent { kind: TrackEventKind::Instant, track, name: Some(&name), value: None, facts });
     }
 }
 
 /// Adds the interval counters of the chip.
-fn counters(run: &RunFolder, series: &Series, writer: &mut Writer) {
+fn counters(run: &RunFolder, series: &CounterSeries, writer: &mut TraceWriter) {
     let (lengths, ends) = (series.lengths(), &series.ends);
     let mut rate = |name: &str, unit: &str, parts: Option<Vec<f64>>, wholes: &[f64]| {
         if let Some(parts) = parts {
@@ -149,15 +150,15 @@ mod tests {
             assert!(names.iter().any(|known| known == name), "{name} is missing in {names:?}");
         }
         let events: Vec<_> = packets.iter().filter_map(|packet| Some((get(packet, 8)?.clone(), fields(bytes(get(packet, 11)?))))).collect();
-        let of = |kind: Kind| events.iter().filter(move |(_, event)| get(event, 9) == Some(&Field::Number(kind as u64)));
+        let of = |kind: TrackEventKind| events.iter().filter(move |(_, event)| get(event, 9) == Some(&Field::Number(kind as u64)));
         // At 1 GHz a cycle is a nanosecond.
-        let begins: Vec<Field> = of(Kind::SliceBegin).map(|(at, _)| at.clone()).collect();
+        let begins: Vec<Field> = of(TrackEventKind::SliceBegin).map(|(at, _)| at.clone()).collect();
         assert_eq!(begins, [2, 12, 22, 32, 42, 52].map(Field::Number));
-        assert_eq!((of(Kind::SliceEnd).count(), of(Kind::Instant).count()), (6, 1));
-        let decision = &of(Kind::Instant).next().unwrap().1;
+        assert_eq!((of(TrackEventKind::SliceEnd).count(), of(TrackEventKind::Instant).count()), (6, 1));
+        let decision = &of(TrackEventKind::Instant).next().unwrap().1;
         assert_eq!(bytes(get(decision, 23).unwrap()), b"limit of SM 2 = 3");
         let watts = get(&tracks[names.iter().position(|name| name == "power").unwrap()], 1).unwrap();
-        let points: Vec<_> = of(Kind::Counter).filter(|(_, event)| get(event, 11) == Some(watts)).collect();
+        let points: Vec<_> = of(TrackEventKind::Counter).filter(|(_, event)| get(event, 11) == Some(watts)).collect();
         let points: Vec<_> = points.iter().map(|(at, event)| (at.clone(), get(event, 44).unwrap().clone())).collect();
         let expected = [(0, 10.0), (30, 12.0), (60, 0.0)].map(|(at, watts)| (Field::Number(at), Field::Double(watts)));
         assert_eq!(points, expected);
@@ -194,7 +195,7 @@ mod tests {
         let tracks: BTreeMap<String, String> = packets.iter().filter_map(track).collect();
         let slice = |packet: &Vec<(u64, Field)>| {
             let event = fields(bytes(get(packet, 11)?));
-            let begins = get(&event, 9) == Some(&Field::Number(Kind::SliceBegin as u64));
+            let begins = get(&event, 9) == Some(&Field::Number(TrackEventKind::SliceBegin as u64));
             let track = &tracks[&format!("{:?}", get(&event, 11)?)];
             begins.then(|| (track.clone(), text(get(&event, 23).unwrap())))
         };

@@ -6,9 +6,9 @@
 pub(super) struct Message(Vec<u8>);
 
 /// Kinds of fields.
-const VARINT: u64 = 0;
-const EIGHT_BYTES: u64 = 1;
-const LENGTH: u64 = 2;
+const VARINT_WIRE_TYPE: u64 = 0;
+const EIGHT_BYTES_WIRE_TYPE: u64 = 1;
+const LENGTH_WIRE_TYPE: u64 = 2;
 
 impl Message {
     /// Appends a varint: seven bits per byte, the least significant first; the top bit marks that more bytes follow.
@@ -26,20 +26,20 @@ impl Message {
 
     /// Appends a field with a whole number.
     fn number(mut self, field: u64, value: u64) -> Self {
-        self.key(field, VARINT);
+        self.key(field, VARINT_WIRE_TYPE);
         self.varint(value);
         self
     }
 
     /// Appends a field with a `double`.
     fn double(mut self, field: u64, value: f64) -> Self {
-        self.key(field, EIGHT_BYTES);
+        self.key(field, EIGHT_BYTES_WIRE_TYPE);
         self.0.extend(value.to_le_bytes());
         self
     }
 
     fn bytes(mut self, field: u64, value: &[u8]) -> Self {
-        self.key(field, LENGTH);
+        self.key(field, LENGTH_WIRE_TYPE);
         self.varint(value.len() as u64);
         self.0.extend(value);
         self
@@ -53,7 +53,7 @@ impl Message {
         self.bytes(field, &value.0)
     }
 
-    fn maybe<T>(self, value: Option<T>, add: impl FnOnce(Self, T) -> Self) -> Self {
+    fn optional<T>(self, value: Option<T>, add: impl FnOnce(Self, T) -> Self) -> Self {
         match value {
             Some(value) => add(self, value),
             None => self,
@@ -78,15 +78,15 @@ impl Track<'_> {
         let process = self.process.map(|name| Message::default().number(1, 1).text(6, name));
         let counter = self.unit.map(|unit| Message::default().text(6, unit));
         let track = Message::default().number(1, self.uuid).text(2, self.name);
-        let track = track.maybe(process, |track, process| track.message(3, &process));
-        let track = track.maybe(self.parent, |track, parent| track.number(5, parent));
-        track.maybe(counter, |track, counter| track.message(8, &counter))
+        let track = track.optional(process, |track, process| track.message(3, &process));
+        let track = track.optional(self.parent, |track, parent| track.number(5, parent));
+        track.optional(counter, |track, counter| track.message(8, &counter))
     }
 }
 
 /// Types of events, with the numbers of `TrackEvent.Type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TrackEventKind {
     SliceBegin = 1,
     SliceEnd = 2,
     Instant = 3,
@@ -102,8 +102,8 @@ pub(super) enum Fact {
 
 /// `TrackEvent`: an event on a track.
 #[derive(Clone, Debug)]
-pub(super) struct Event<'a> {
-    pub(super) kind: Kind,
+pub(super) struct TrackEvent<'a> {
+    pub(super) kind: TrackEventKind,
     pub(super) track: u64,
     pub(super) name: Option<&'a str>,
     /// The value of a counter.
@@ -111,7 +111,7 @@ pub(super) struct Event<'a> {
     pub(super) facts: Vec<(&'a str, Fact)>,
 }
 
-impl Event<'_> {
+impl TrackEvent<'_> {
     fn message(&self) -> Message {
         let fact = |event: Message, (name, fact): &(&str, Fact)| {
             let annotation = match fact {
@@ -121,7 +121,7 @@ impl Event<'_> {
             event.message(4, &annotation.text(10, name))
         };
         let event = self.facts.iter().fold(Message::default(), fact).number(9, self.kind as u64).number(11, self.track);
-        event.maybe(self.name, |event, name| event.text(23, name)).maybe(self.value, |event, value| event.double(44, value))
+        event.optional(self.name, |event, name| event.text(23, name)).optional(self.value, |event, value| event.double(44, value))
     }
 }
 
@@ -136,7 +136,7 @@ impl Trace {
     }
 
     /// Adds an event at a time in nanoseconds.
-    pub(super) fn event(&mut self, nanoseconds: u64, event: &Event<'_>) {
+    pub(super) fn event(&mut self, nanoseconds: u64, event: &TrackEvent<'_>) {
         self.packet(Message::default().number(8, nanoseconds).message(11, &event.message()));
     }
 
@@ -182,13 +182,13 @@ pub(super) mod tests {
         while !bytes.is_empty() {
             let key = varint(&mut bytes);
             let value = match key & 7 {
-                VARINT => Value::Number(varint(&mut bytes)),
-                EIGHT_BYTES => {
+                VARINT_WIRE_TYPE => Value::Number(varint(&mut bytes)),
+                EIGHT_BYTES_WIRE_TYPE => {
                     let (value, rest) = bytes.split_at(8);
                     bytes = rest;
                     Value::Double(f64::from_le_bytes(value.try_into().unwrap()))
                 }
-                LENGTH => {
+                LENGTH_WIRE_TYPE => {
                     let length = varint(&mut bytes) as usize;
                     let (value, rest) = bytes.split_at(length);
                     bytes = rest;

@@ -1,24 +1,24 @@
 //! Writer of a trace: the tracks of one run, and events at core cycles.
 
 use super::super::RunFolder;
-use super::proto::{Event, Fact, Kind, Trace, Track};
+use super::proto::{Fact, Trace, Track, TrackEvent, TrackEventKind};
 
 /// Id of the root track.
-const RUN: u64 = 1;
+const RUN_TRACK: u64 = 1;
 
 /// Writer of a trace.
-pub(super) struct Writer {
+pub(super) struct TraceWriter {
     trace: Trace,
     tracks: u64,
     nanoseconds_per_cycle: f64,
 }
 
-impl Writer {
+impl TraceWriter {
     /// Creates a trace with a root track for the run.
     pub(super) fn new(run: &RunFolder) -> Self {
-        let mut writer = Self { trace: Trace::default(), tracks: RUN, nanoseconds_per_cycle: seconds_of_a_cycle(run) * 1e9 };
+        let mut writer = Self { trace: Trace::default(), tracks: RUN_TRACK, nanoseconds_per_cycle: seconds_of_a_cycle(run) * 1e9 };
         let name = format!("{} on {}", run.stats.text("workload"), run.stats.text("machine"));
-        writer.trace.track(&Track { uuid: RUN, name: &name, process: Some(&name), ..Track::default() });
+        writer.trace.track(&Track { uuid: RUN_TRACK, name: &name, process: Some(&name), ..Track::default() });
         writer
     }
 
@@ -29,7 +29,7 @@ impl Writer {
 
     /// Adds a track under the run; a track with a `unit` is a counter.
     pub(super) fn track(&mut self, name: &str, unit: Option<&str>) -> u64 {
-        self.track_of(RUN, name, unit)
+        self.track_of(RUN_TRACK, name, unit)
     }
 
     /// Adds a track under another track.
@@ -39,14 +39,14 @@ impl Writer {
         self.tracks
     }
 
-    pub(super) fn event(&mut self, cycle: f64, event: &Event<'_>) {
+    pub(super) fn event(&mut self, cycle: f64, event: &TrackEvent<'_>) {
         self.trace.event((cycle * self.nanoseconds_per_cycle).round() as u64, event);
     }
 
     /// Adds a slice from one core cycle to another.
     pub(super) fn slice(&mut self, track: u64, (begin, end): (f64, f64), name: &str, facts: Vec<(&str, Fact)>) {
-        self.event(begin, &Event { kind: Kind::SliceBegin, track, name: Some(name), value: None, facts });
-        self.event(end, &Event { kind: Kind::SliceEnd, track, name: None, value: None, facts: Vec::new() });
+        self.event(begin, &TrackEvent { kind: TrackEventKind::SliceBegin, track, name: Some(name), value: None, facts });
+        self.event(end, &TrackEvent { kind: TrackEventKind::SliceEnd, track, name: None, value: None, facts: Vec::new() });
     }
 
     /// Adds a counter that has each value from the end of the previous step to the end of its step.
@@ -58,11 +58,11 @@ impl Writer {
             let value = value.unwrap_or(0.0);
             // A value that equals the previous one needs no event.
             if before != Some(value) {
-                self.event(begin, &Event { kind: Kind::Counter, track, name: None, value: Some(value), facts: Vec::new() });
+                self.event(begin, &TrackEvent { kind: TrackEventKind::Counter, track, name: None, value: Some(value), facts: Vec::new() });
             }
             (begin, before) = (*end, Some(value));
         }
-        self.event(begin, &Event { kind: Kind::Counter, track, name: None, value: Some(0.0), facts: Vec::new() });
+        self.event(begin, &TrackEvent { kind: TrackEventKind::Counter, track, name: None, value: Some(0.0), facts: Vec::new() });
     }
 }
 

@@ -11,7 +11,7 @@ use warpshard_base::LaneMask;
 use crate::{CtaProgram, OpClass, StaticInst};
 
 /// Returns the blocks of a source that lists the static instructions at which blocks start.
-pub(super) fn listed(code: &[StaticInst], blocks: &[u32]) -> Vec<(u32, bool)> {
+pub(super) fn listed_blocks(code: &[StaticInst], blocks: &[u32]) -> Vec<(u32, bool)> {
     let mut all: Vec<(u32, bool)> = (0..code.len() as u32).map(|index| (index, false)).collect();
     blocks.iter().for_each(|&index| all[index as usize].1 = true);
     all.sort_by_key(|&(index, _)| (code[index as usize].pc, index));
@@ -19,7 +19,7 @@ pub(super) fn listed(code: &[StaticInst], blocks: &[u32]) -> Vec<(u32, bool)> {
 }
 
 /// Derives the blocks from the execution of the warps of one CTA; omits instructions that no warp executes.
-pub(super) fn observed(program: &CtaProgram) -> Vec<(u32, bool)> {
+pub(super) fn observed_blocks(program: &CtaProgram) -> Vec<(u32, bool)> {
     let code = &program.code;
     let mut executed = vec![false; code.len()];
     for warp in &program.warps {

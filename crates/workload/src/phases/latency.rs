@@ -12,7 +12,7 @@ impl Latencies {
     /// The latencies of the thesis's compiler pass: the latencies per operation of GPGPU-Sim 3.2 and its Fermi configuration
     /// (-ptx_opcode_latency_fp and _int 4,13,4,5; the third of _dp, 8, for special functions and double precision). Instructions without a
     /// latency in that simulator count 1: moves, conversions, accesses, branches, barriers.
-    pub const COMPILER: Self = {
+    pub const COMPILER_PASS: Self = {
         let mut table = [1; OpClass::COUNT];
         table[OpClass::Sp as usize] = 4;
         table[OpClass::Int as usize] = 4;

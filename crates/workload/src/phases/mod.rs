@@ -77,14 +77,14 @@ impl Phases {
     pub fn of_kernel(kernel: &Kernel, latencies: &Latencies, long: LongOps) -> Self {
         let program = kernel.source.cta(CtaIndex(0));
         match kernel.source.blocks() {
-            Some(blocks) => Self::of(&program.code, &blocks::listed(&program.code, blocks), latencies, long),
+            Some(blocks) => Self::of(&program.code, &blocks::listed_blocks(&program.code, blocks), latencies, long),
             None => Self::of_program(&program, latencies, long),
         }
     }
 
     /// Computes the phases of a program whose basic blocks follow from the execution of its warps.
     pub fn of_program(program: &CtaProgram, latencies: &Latencies, long: LongOps) -> Self {
-        Self::of(&program.code, &blocks::observed(program), latencies, long)
+        Self::of(&program.code, &blocks::observed_blocks(program), latencies, long)
     }
 
     fn of(code: &[StaticInst], blocks: &[(u32, bool)], latencies: &Latencies, long: LongOps) -> Self {
@@ -92,7 +92,7 @@ impl Phases {
         let mut written = Registers::default();
         for (place, &(index, leads)) in blocks.iter().enumerate() {
             let inst = &code[index as usize];
-            let depends = inst.src.iter().any(|&register| written.has(register));
+            let depends = inst.src.iter().any(|&register| written.contains(register));
             if leads || depends || place == 0 {
                 phases.push(Phase { first: place as u32, instructions: 0, length: 0, block: leads || place == 0 });
                 written = Registers::default();
@@ -173,7 +173,7 @@ impl Phases {
 struct Registers([u64; 4]);
 
 impl Registers {
-    fn has(&self, register: u16) -> bool {
+    fn contains(&self, register: u16) -> bool {
         register < 255 && self.0[usize::from(register / 64)] >> (register % 64) & 1 != 0
     }
 

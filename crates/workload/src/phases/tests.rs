@@ -5,7 +5,7 @@ use warpshard_base::LaneMask;
 use super::*;
 use crate::{CachePolicy, Control, MemInst, MemKind, RegisterSets, StreamBuilder};
 
-const R: u16 = NO_REGISTER;
+const NONE: u16 = NO_REGISTER;
 
 fn alu(class: OpClass, dst: u16, src: [u16; 4]) -> StaticInst {
     StaticInst {
@@ -28,7 +28,7 @@ fn access(kind: MemKind, space: MemSpace, width: u8, dst: u16, src: [u16; 4]) ->
 }
 
 /// Creates a program of one warp that executes `code` in order.
-fn straight(mut code: Vec<StaticInst>) -> CtaProgram {
+fn straight_program(mut code: Vec<StaticInst>) -> CtaProgram {
     let mut builder = StreamBuilder::default();
     for (i, inst) in code.iter_mut().enumerate() {
         inst.pc = 16 * i as u32;
@@ -40,8 +40,8 @@ fn straight(mut code: Vec<StaticInst>) -> CtaProgram {
     CtaProgram { code: code.into(), warps: [builder.finish()].into(), ..CtaProgram::default() }
 }
 
-fn of(code: Vec<StaticInst>) -> Phases {
-    Phases::of_program(&straight(code), &Latencies::COMPILER, LongOps::All)
+fn phases_of(code: Vec<StaticInst>) -> Phases {
+    Phases::of_program(&straight_program(code), &Latencies::COMPILER_PASS, LongOps::All)
 }
 
 /// A listing with the structure and the lengths of figure 3.2: an index from thread and block, two loads, their sum, a store.
@@ -49,20 +49,20 @@ fn of(code: Vec<StaticInst>) -> Phases {
 #[test]
 fn the_vector_addition_of_the_thesis_has_two_phases_of_18_and_10() {
     let int = OpClass::Int;
-    let phases = of(vec![
-        alu(OpClass::Alu, 0, [R; 4]),                                // blockIdx.x * blockDim.x
-        alu(int, 1, [0, R, R, R]),                                   // + threadIdx.x
-        alu(int, 2, [1, R, R, R]),                                   // * 4
-        alu(int, 3, [2, R, R, R]),                                   // a + ...
-        access(MemKind::Load, MemSpace::Global, 4, 4, [3, R, R, R]), // R0 of the figure
-        alu(OpClass::Alu, 6, [R; 4]),                                // the address of b
-        access(MemKind::Load, MemSpace::Global, 4, 5, [6, 2, R, R]), // R1 of the figure
-        alu(OpClass::Alu, 7, [2, R, R, R]),                          // the address of c
-        alu(OpClass::Alu, 8, [R; 4]),
-        alu(int, 5, [5, 4, R, R]), // IADD32 R1, R1, R0
-        alu(int, 8, [8, 7, R, R]),
-        access(MemKind::Store, MemSpace::Global, 4, R, [8, 5, R, R]),
-        alu(OpClass::Exit, R, [R; 4]),
+    let phases = phases_of(vec![
+        alu(OpClass::Alu, 0, [NONE; 4]),                                      // blockIdx.x * blockDim.x
+        alu(int, 1, [0, NONE, NONE, NONE]),                                   // + threadIdx.x
+        alu(int, 2, [1, NONE, NONE, NONE]),                                   // * 4
+        alu(int, 3, [2, NONE, NONE, NONE]),                                   // a + ...
+        access(MemKind::Load, MemSpace::Global, 4, 4, [3, NONE, NONE, NONE]), // R0 of the figure
+        alu(OpClass::Alu, 6, [NONE; 4]),                                      // the address of b
+        access(MemKind::Load, MemSpace::Global, 4, 5, [6, 2, NONE, NONE]),    // R1 of the figure
+        alu(OpClass::Alu, 7, [2, NONE, NONE, NONE]),                          // the address of c
+        alu(OpClass::Alu, 8, [NONE; 4]),
+        alu(int, 5, [5, 4, NONE, NONE]), // IADD32 R1, R1, R0
+        alu(int, 8, [8, 7, NONE, NONE]),
+        access(MemKind::Store, MemSpace::Global, 4, NONE, [8, 5, NONE, NONE]),
+        alu(OpClass::Exit, NONE, [NONE; 4]),
     ]);
     let lengths: Vec<u16> = phases.list().iter().map(|phase| phase.length).collect();
     assert_eq!(lengths, [18, 10]);
@@ -76,34 +76,34 @@ fn the_vector_addition_of_the_thesis_has_two_phases_of_18_and_10() {
 /// phase starts another phase.
 #[test]
 fn only_a_long_operation_of_the_same_phase_starts_another() {
-    let load = |dst| access(MemKind::Load, MemSpace::Global, 4, dst, [9, R, R, R]);
-    let use_of = |src| alu(OpClass::Sp, 20, [src, R, R, R]);
-    let phases = of(vec![load(1), load(2), use_of(1), use_of(2), load(3), use_of(1), use_of(3), use_of(3)]);
+    let load = |dst| access(MemKind::Load, MemSpace::Global, 4, dst, [9, NONE, NONE, NONE]);
+    let use_of = |src| alu(OpClass::Sp, 20, [src, NONE, NONE, NONE]);
+    let phases = phases_of(vec![load(1), load(2), use_of(1), use_of(2), load(3), use_of(1), use_of(3), use_of(3)]);
     let firsts: Vec<u32> = phases.list().iter().map(|phase| phase.first).collect();
     assert_eq!(firsts, [0, 2, 6]);
 }
 
 #[test]
 fn a_wide_load_marks_all_its_registers_and_a_short_operation_clears_a_register() {
-    let wide = access(MemKind::Load, MemSpace::Global, 16, 4, [9, R, R, R]);
-    let read = |register| alu(OpClass::Sp, 20, [register, R, R, R]);
-    assert_eq!(of(vec![wide, read(7)]).list().len(), 2);
-    assert_eq!(of(vec![wide, read(8)]).list().len(), 1);
-    assert_eq!(of(vec![wide, alu(OpClass::Alu, 7, [R; 4]), read(7)]).list().len(), 1);
-    assert_eq!(of(vec![wide, read(255)]).list().len(), 1, "RZ is never a result");
+    let wide = access(MemKind::Load, MemSpace::Global, 16, 4, [9, NONE, NONE, NONE]);
+    let read = |register| alu(OpClass::Sp, 20, [register, NONE, NONE, NONE]);
+    assert_eq!(phases_of(vec![wide, read(7)]).list().len(), 2);
+    assert_eq!(phases_of(vec![wide, read(8)]).list().len(), 1);
+    assert_eq!(phases_of(vec![wide, alu(OpClass::Alu, 7, [NONE; 4]), read(7)]).list().len(), 1);
+    assert_eq!(phases_of(vec![wide, read(255)]).list().len(), 1, "RZ is never a result");
 }
 
 #[test]
 fn shared_memory_can_be_excluded() {
-    let code = vec![access(MemKind::Load, MemSpace::Shared, 4, 1, [9, R, R, R]), alu(OpClass::Sp, 2, [1, R, R, R])];
-    let program = straight(code);
-    let count = |long| Phases::of_program(&program, &Latencies::COMPILER, long).list().len();
+    let code = vec![access(MemKind::Load, MemSpace::Shared, 4, 1, [9, NONE, NONE, NONE]), alu(OpClass::Sp, 2, [1, NONE, NONE, NONE])];
+    let program = straight_program(code);
+    let count = |long| Phases::of_program(&program, &Latencies::COMPILER_PASS, long).list().len();
     assert_eq!((count(LongOps::All), count(LongOps::DeviceMemory)), (2, 1));
 }
 
 #[test]
 fn distances_saturate_and_unknown_instructions_have_none() {
-    let phases = of(vec![alu(OpClass::Dp, 1, [R; 4]); 9000]);
+    let phases = phases_of(vec![alu(OpClass::Dp, 1, [NONE; 4]); 9000]);
     assert_eq!((phases.distance(0), phases.distance(8999), phases.distance(9000)), (u16::MAX, 8, 0));
     assert!(phases.starts(9000) && !phases.starts(8999));
 }

@@ -15,27 +15,27 @@ pub(super) const ODD_PART_BIT: u32 = 1 << 31;
 
 /// A part, and the number of instructions before it.
 #[derive(Debug, warpshard_state::State)]
-pub(super) struct Part {
-    pub(super) before: u32,
-    pub(super) held: StoredPart,
+pub(super) struct StreamPart {
+    pub(super) instructions_before: u32,
+    pub(super) stored: StoredPart,
 }
 
 /// All parts of a stream, in order.
 #[derive(Debug, warpshard_state::State)]
-pub(super) struct Parts {
+pub(super) struct StreamParts {
     /// Number of instructions of the stream.
     pub(super) len: u32,
-    pub(super) list: Box<[Part]>,
+    pub(super) list: Box<[StreamPart]>,
 }
 
-impl Parts {
+impl StreamParts {
     /// Returns the number of instructions of the stream, followed by the words of a part. If the part cannot be read, returns instructions
     /// without active lanes instead; the run then ends with the failure of the store.
     pub(super) fn words(&self, number: usize) -> Arc<[u32]> {
         let mut words = vec![self.len];
-        if !self.list[number].held.read(&mut words) {
-            let end = self.list.get(number + 1).map_or(self.len, |next| next.before);
-            words.extend((self.list[number].before..end).flat_map(|_| [MASK_FOLLOWS, 0]));
+        if !self.list[number].stored.read(&mut words) {
+            let end = self.list.get(number + 1).map_or(self.len, |next| next.instructions_before);
+            words.extend((self.list[number].instructions_before..end).flat_map(|_| [MASK_FOLLOWS, 0]));
         }
         words.into()
     }
@@ -43,31 +43,31 @@ impl Parts {
 
 /// The position of a reader in a stream of several parts.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Window {
-    pub(super) parts: Arc<Parts>,
+pub(super) struct StreamWindow {
+    pub(super) parts: Arc<StreamParts>,
     /// Number of the loaded part.
-    number: usize,
+    loaded_part: usize,
     /// Words of the previous part.
-    earlier: Arc<[u32]>,
+    previous_words: Arc<[u32]>,
 }
 
-impl Window {
+impl StreamWindow {
     /// Creates a window at the beginning of a stream.
-    pub(super) fn new(parts: Arc<Parts>) -> Self {
-        Self { parts, number: 0, earlier: Arc::default() }
+    pub(super) fn new(parts: Arc<StreamParts>) -> Self {
+        Self { parts, loaded_part: 0, previous_words: Arc::default() }
     }
 
     /// Returns the words that contain the position `place`: the loaded part or the previous part.
     pub(super) fn words_at<'a>(&'a self, at_hand: &'a [u32], place: u32) -> &'a [u32] {
-        if place & ODD_PART_BIT == self.parity() { at_hand } else { &self.earlier }
+        if place & ODD_PART_BIT == self.parity() { at_hand } else { &self.previous_words }
     }
 
     /// Advances to the next part; returns false if there is none.
     pub(super) fn advance(&mut self, at_hand: &mut Arc<[u32]>) -> bool {
-        let more = self.number + 1 < self.parts.list.len();
+        let more = self.loaded_part + 1 < self.parts.list.len();
         if more {
-            self.number += 1;
-            self.earlier = std::mem::replace(at_hand, self.parts.words(self.number));
+            self.loaded_part += 1;
+            self.previous_words = std::mem::replace(at_hand, self.parts.words(self.loaded_part));
         }
         more
     }
@@ -75,14 +75,14 @@ impl Window {
     /// Loads the part that contains instruction `number`; returns the number of instructions before that part.
     pub(super) fn seek(&mut self, number: u32, at_hand: &mut Arc<[u32]>) -> u32 {
         let list = &self.parts.list;
-        self.number = list.partition_point(|part| part.before <= number).saturating_sub(1);
-        *at_hand = self.parts.words(self.number);
-        self.earlier = Arc::default();
-        list[self.number].before
+        self.loaded_part = list.partition_point(|part| part.instructions_before <= number).saturating_sub(1);
+        *at_hand = self.parts.words(self.loaded_part);
+        self.previous_words = Arc::default();
+        list[self.loaded_part].instructions_before
     }
 
     /// Returns bit 31 of the positions in the loaded part.
     pub(super) fn parity(&self) -> u32 {
-        (self.number as u32 & 1) << 31
+        (self.loaded_part as u32 & 1) << 31
     }
 }

@@ -20,7 +20,7 @@ use rustc_hash::FxHasher;
 
 use warpshard_base::{LaneMask, prefetch};
 
-use long::{MIN_PART_WORDS, ODD_PART_BIT, Part, Parts, Window};
+use long::{MIN_PART_WORDS, ODD_PART_BIT, StreamPart, StreamParts, StreamWindow};
 use store::Store;
 use word::{FORM_SHIFT, INDEX_MASK, MASK_FOLLOWS, MASK_SHIFT};
 
@@ -48,7 +48,7 @@ pub struct WarpStream {
     /// The number of instructions of the whole stream, then the loaded part; empty without instructions.
     words: Arc<[u32]>,
     /// Position of the loaded part in a stream of several parts.
-    window: Option<Box<Window>>,
+    window: Option<Box<StreamWindow>>,
 }
 
 impl WarpStream {
@@ -64,15 +64,15 @@ impl WarpStream {
 
     /// Returns the bytes that the stream occupies, with the compressed size of compressed parts.
     pub fn bytes(&self) -> usize {
-        let parts = self.window.iter().flat_map(|window| &window.parts.list).map(|part| part.held.bytes());
+        let parts = self.window.iter().flat_map(|window| &window.parts.list).map(|part| part.stored.bytes());
         self.words.len() * 4 + parts.sum::<usize>()
     }
 
     /// Returns a reader of all instructions in order.
-    pub fn read(&self) -> Reader {
+    pub fn read(&self) -> StreamReader {
         let mut stream = self.clone();
         let cursor = stream.seek(0);
-        Reader { stream, cursor }
+        StreamReader { stream, cursor }
     }
 
     /// Returns true if both streams share an allocation, as equal warps of a trace do.
@@ -245,7 +245,7 @@ impl PartialEq for WarpStream {
         match (&self.window, &other.window) {
             (None, None) => self.words == other.words,
             (Some(a), Some(b)) => {
-                let parts = |window: &Window| window.parts.list.len();
+                let parts = |window: &StreamWindow| window.parts.list.len();
                 Arc::ptr_eq(&a.parts, &b.parts)
                     || parts(a) == parts(b) && (0..parts(a)).all(|part| a.parts.words(part) == b.parts.words(part))
             }
@@ -277,19 +277,19 @@ impl Default for Cursor {
 
 /// Reads a [`WarpStream`] from its beginning to its end.
 #[derive(Debug)]
-pub struct Reader {
+pub struct StreamReader {
     stream: WarpStream,
     cursor: Cursor,
 }
 
-impl Reader {
+impl StreamReader {
     /// Writes the address of the i-th active lane of `inst`, the last instruction read, to `out[i]` and returns the number of addresses.
     pub fn addresses(&self, inst: &DynInst, out: &mut [u64; 32]) -> usize {
         self.stream.addresses(inst, out)
     }
 }
 
-impl Iterator for Reader {
+impl Iterator for StreamReader {
     type Item = DynInst;
 
     fn next(&mut self) -> Option<DynInst> {
@@ -325,14 +325,14 @@ pub struct StreamBuilder {
     /// Number of words after which a part ends.
     part_words: usize,
     /// The completed parts, and the number of instructions in them.
-    parts: Vec<Part>,
-    before: u32,
+    parts: Vec<StreamPart>,
+    instructions_before: u32,
     store: Option<Arc<Store>>,
 }
 
 impl Default for StreamBuilder {
     fn default() -> Self {
-        Self { words: Vec::new(), len: 0, last: 0, part_words: MIN_PART_WORDS, parts: Vec::new(), before: 0, store: None }
+        Self { words: Vec::new(), len: 0, last: 0, part_words: MIN_PART_WORDS, parts: Vec::new(), instructions_before: 0, store: None }
     }
 }
 
@@ -345,7 +345,7 @@ impl StreamBuilder {
     /// Appends an instruction without addresses.
     #[inline]
     pub fn op(&mut self, index: u32, mask: LaneMask) {
-        self.head(index, mask, AddressForm::None);
+        self.push_head(index, mask, AddressForm::None);
     }
 
     /// Appends an access; `addresses` holds one address per active lane, in lane order.
@@ -354,7 +354,7 @@ impl StreamBuilder {
     pub fn access(&mut self, index: u32, mask: LaneMask, addresses: &[u64]) {
         assert_eq!(addresses.len(), mask.count() as usize, "one address for each active lane");
         if addresses.is_empty() {
-            return self.head(index, mask, AddressForm::None);
+            return self.push_head(index, mask, AddressForm::None);
         }
         // One pass over the lanes computes both tests: most gathers are not affine, but their differences fit.
         let mut deltas = [0; 31];
@@ -366,30 +366,30 @@ impl StreamBuilder {
             differ |= delta ^ addresses[1].wrapping_sub(addresses[0]) as i64;
         }
         if !fit {
-            self.head(index, mask, AddressForm::List);
+            self.push_head(index, mask, AddressForm::List);
             for &address in addresses {
-                self.wide(address);
+                self.push_wide(address);
             }
         } else if differ == 0 {
             self.affine(index, mask, addresses[0], deltas[0]);
         } else {
-            self.head(index, mask, AddressForm::Deltas);
-            self.wide(addresses[0]);
+            self.push_head(index, mask, AddressForm::Deltas);
+            self.push_wide(addresses[0]);
             self.words.extend(deltas[..addresses.len() - 1].iter().map(|&delta| delta as u32));
         }
     }
 
     /// Appends an instruction with a payload, which [`WarpStream::payload`] returns.
     pub fn payload(&mut self, index: u32, mask: LaneMask, words: &[u32]) {
-        self.head(index, mask, AddressForm::Payload);
+        self.push_head(index, mask, AddressForm::Payload);
         self.words.push(words.len() as u32);
         self.words.extend_from_slice(words);
     }
 
     /// Appends an access at `base + i * stride` for the i-th active lane; the mask must not be empty.
     pub fn affine(&mut self, index: u32, mask: LaneMask, base: u64, stride: i32) {
-        self.head(index, mask, AddressForm::Affine);
-        self.wide(base);
+        self.push_head(index, mask, AddressForm::Affine);
+        self.push_wide(base);
         self.words.push(stride as u32);
     }
 
@@ -399,7 +399,7 @@ impl StreamBuilder {
         debug_assert!(indices.iter().all(|&index| index <= INDEX_MASK), "more than 2^24 static instructions in one kernel");
         let mut rest = indices;
         while !rest.is_empty() {
-            self.begin();
+            self.begin_instruction();
             let room = self.part_words.saturating_sub(self.words.len() - FIRST_POSITION as usize);
             let (here, after) = rest.split_at(room.clamp(1, rest.len()));
             self.words.extend_from_slice(here);
@@ -411,15 +411,15 @@ impl StreamBuilder {
     /// Appends an access of all lanes with a known encoding: `tail` is the stride of an affine access, or the 31 differences of a
     /// delta-encoded access.
     #[inline]
-    pub fn prepared(&mut self, index: u32, form: AddressForm, base: u64, tail: &[u32]) {
+    pub fn encoded_access(&mut self, index: u32, form: AddressForm, base: u64, tail: &[u32]) {
         debug_assert!(matches!((form, tail.len()), (AddressForm::Affine, 1) | (AddressForm::Deltas, 31)));
-        self.head(index, LaneMask::FULL, form);
-        self.wide(base);
+        self.push_head(index, LaneMask::FULL, form);
+        self.push_wide(base);
         self.words.extend_from_slice(tail);
     }
 
     /// Returns the encoding of the last appended instruction, if it was an access of all lanes, and the tail for
-    /// [`StreamBuilder::prepared`]: the stride in the first element, or the differences.
+    /// [`StreamBuilder::encoded_access`]: the stride in the first element, or the differences.
     pub fn last_tail(&self) -> Option<(AddressForm, [u32; 31])> {
         let [head, _, _, words @ ..] = self.words.get(self.last..)? else { return None };
         let form = match (head >> FORM_SHIFT, words.len()) {
@@ -444,17 +444,17 @@ impl StreamBuilder {
             WarpStream { words: self.words.as_slice().into(), window: None }
         } else {
             self.end_part();
-            let parts = Arc::new(Parts { len: self.len, list: std::mem::take(&mut self.parts).into() });
-            WarpStream { words: parts.words(0), window: Some(Box::new(Window::new(parts))) }
+            let parts = Arc::new(StreamParts { len: self.len, list: std::mem::take(&mut self.parts).into() });
+            WarpStream { words: parts.words(0), window: Some(Box::new(StreamWindow::new(parts))) }
         };
         self.words.clear();
-        (self.len, self.last, self.before) = (0, 0, 0);
+        (self.len, self.last, self.instructions_before) = (0, 0, 0);
         stream
     }
 
     /// Prepares for the next instruction: begins the stream, or its next part, if necessary.
     #[inline]
-    fn begin(&mut self) {
+    fn begin_instruction(&mut self) {
         if self.words.len().wrapping_sub(1) >= self.part_words {
             self.begin_part();
         }
@@ -469,17 +469,17 @@ impl StreamBuilder {
     }
 
     fn end_part(&mut self) {
-        let held = self.store.get_or_insert_with(Store::shared).keep(&self.words[FIRST_POSITION as usize..]);
-        self.parts.push(Part { before: self.before, held });
-        self.before = self.len;
+        let held = self.store.get_or_insert_with(Store::shared).store_words(&self.words[FIRST_POSITION as usize..]);
+        self.parts.push(StreamPart { instructions_before: self.instructions_before, stored: held });
+        self.instructions_before = self.len;
         self.words.clear();
     }
 
     #[inline]
-    fn head(&mut self, index: u32, mask: LaneMask, form: AddressForm) {
+    fn push_head(&mut self, index: u32, mask: LaneMask, form: AddressForm) {
         assert!(index <= INDEX_MASK, "more than 2^24 static instructions in one kernel");
         let full = mask == LaneMask::FULL;
-        self.begin();
+        self.begin_instruction();
         self.last = self.words.len();
         self.words.push(index | (form as u32) << FORM_SHIFT | if full { 0 } else { MASK_FOLLOWS });
         if !full {
@@ -488,7 +488,7 @@ impl StreamBuilder {
         self.len += 1;
     }
 
-    fn wide(&mut self, value: u64) {
+    fn push_wide(&mut self, value: u64) {
         self.words.push(value as u32);
         self.words.push((value >> 32) as u32);
     }
@@ -501,7 +501,7 @@ mod tests {
     use super::*;
 
     /// Creates a builder of streams whose parts are kept in `store`.
-    fn kept(part_words: usize, store: Arc<Store>) -> StreamBuilder {
+    fn stored_builder(part_words: usize, store: Arc<Store>) -> StreamBuilder {
         StreamBuilder { store: Some(store), ..StreamBuilder::with_parts(part_words) }
     }
 
@@ -524,7 +524,7 @@ mod tests {
         }
     }
 
-    fn contents(reader: &mut Reader) -> Vec<(u32, LaneMask, Vec<u64>)> {
+    fn contents(reader: &mut StreamReader) -> Vec<(u32, LaneMask, Vec<u64>)> {
         let mut all = Vec::new();
         while let Some(inst) = reader.next() {
             let mut out = [0; 32];
@@ -553,7 +553,7 @@ mod tests {
     fn a_stream_in_parts_reads_like_a_single_part() {
         for (seed, limit) in [(1, usize::MAX), (2, 3000), (3, 0)] {
             let mut whole = StreamBuilder::with_parts(usize::MAX - 1);
-            let mut parted = kept(200, Arc::new(Store::new(limit)));
+            let mut parted = stored_builder(200, Arc::new(Store::new(limit)));
             random(seed, 2000, &mut [&mut whole, &mut parted]);
             let (whole, parted) = (whole.finish(), parted.finish());
             assert!(whole.window.is_none() && parted.window.as_ref().is_some_and(|window| window.parts.list.len() > 50));
@@ -591,10 +591,10 @@ mod tests {
 
     #[test]
     fn a_builder_is_reusable() {
-        let mut builder = kept(50, Arc::new(Store::new(0)));
+        let mut builder = stored_builder(50, Arc::new(Store::new(0)));
         assert!(builder.finish().is_empty());
         for seed in 1..4 {
-            let mut fresh = kept(50, Arc::new(Store::new(0)));
+            let mut fresh = stored_builder(50, Arc::new(Store::new(0)));
             random(seed, 10_u32.pow(seed as u32), &mut [&mut builder, &mut fresh]);
             let (stream, fresh) = (builder.finish(), fresh.finish());
             assert!(stream == fresh && stream.fingerprint() == fresh.fingerprint() && !stream.is_empty());
@@ -604,7 +604,7 @@ mod tests {
     #[test]
     fn a_lost_part_is_read_as_instructions_without_lanes() {
         let store = Arc::new(Store::new(0));
-        let mut builder = kept(50, Arc::clone(&store));
+        let mut builder = stored_builder(50, Arc::clone(&store));
         random(1, 100, &mut [&mut builder]);
         let stream = builder.finish();
         store.lose_file();
@@ -647,7 +647,7 @@ mod tests {
             assert_eq!(builder.last_tail(), None);
             builder.access(8, LaneMask::FULL, &addresses);
             let (form, tail) = builder.last_tail().unwrap();
-            builder.prepared(9, form, addresses[0] + 64, if form == AddressForm::Affine { &tail[..1] } else { &tail });
+            builder.encoded_access(9, form, addresses[0] + 64, if form == AddressForm::Affine { &tail[..1] } else { &tail });
             let stream = builder.finish();
             let (mut cursor, mut out) = (Cursor::default(), [0; 32]);
             let last = std::iter::from_fn(|| stream.next(&mut cursor)).last().unwrap();

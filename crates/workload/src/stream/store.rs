@@ -38,12 +38,12 @@ struct StoreState {
 #[derive(Debug)]
 pub(super) struct StoredPart {
     store: Arc<Store>,
-    place: Location,
+    place: PartLocation,
     words: usize,
 }
 
 #[derive(Debug)]
-enum Location {
+enum PartLocation {
     Memory(Box<[u8]>),
     /// The blocks in order, and the number of bytes in them.
     File(Box<[u32]>, usize),
@@ -52,8 +52,8 @@ enum Location {
 impl Store {
     /// Returns the store of the process.
     pub(super) fn shared() -> Arc<Self> {
-        static SHARED: LazyLock<Arc<Store>> = LazyLock::new(|| Arc::new(Store::new(MEMORY_LIMIT_BYTES)));
-        Arc::clone(&SHARED)
+        static PROCESS_STORE: LazyLock<Arc<Store>> = LazyLock::new(|| Arc::new(Store::new(MEMORY_LIMIT_BYTES)));
+        Arc::clone(&PROCESS_STORE)
     }
 
     /// Creates a store that keeps at most `limit` bytes in memory.
@@ -62,16 +62,16 @@ impl Store {
     }
 
     /// Stores `words`. If no file can be written they stay in memory.
-    pub(super) fn keep(self: &Arc<Self>, words: &[u32]) -> StoredPart {
+    pub(super) fn store_words(self: &Arc<Self>, words: &[u32]) -> StoredPart {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let packed = zstd::bulk::compress(&bytes, ZSTD_LEVEL).expect("memory is compressed into memory");
         let mut state = self.lock();
         let written = if state.in_memory + packed.len() > self.limit { state.write(&packed).ok() } else { None };
         let place = match written {
-            Some(blocks) => Location::File(blocks, packed.len()),
+            Some(blocks) => PartLocation::File(blocks, packed.len()),
             None => {
                 state.in_memory += packed.len();
-                Location::Memory(packed.into())
+                PartLocation::Memory(packed.into())
             }
         };
         drop(state);
@@ -130,14 +130,14 @@ impl StoredPart {
     /// Returns the bytes that the part takes in memory or in the file.
     pub(super) fn bytes(&self) -> usize {
         match &self.place {
-            Location::Memory(packed) => packed.len(),
-            Location::File(_, bytes) => *bytes,
+            PartLocation::Memory(packed) => packed.len(),
+            PartLocation::File(_, bytes) => *bytes,
         }
     }
 
     /// Appends the words to `to`; returns false on failure, whose reason [`Store::failure`] returns.
     pub(super) fn read(&self, to: &mut Vec<u32>) -> bool {
-        match self.unpacked() {
+        match self.unpack() {
             Ok(bytes) => {
                 to.extend(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])));
                 true
@@ -150,11 +150,11 @@ impl StoredPart {
         }
     }
 
-    fn unpacked(&self) -> io::Result<Vec<u8>> {
+    fn unpack(&self) -> io::Result<Vec<u8>> {
         let size = 4 * self.words;
         match &self.place {
-            Location::Memory(packed) => zstd::bulk::decompress(packed, size),
-            Location::File(blocks, bytes) => {
+            PartLocation::Memory(packed) => zstd::bulk::decompress(packed, size),
+            PartLocation::File(blocks, bytes) => {
                 let mut packed = vec![0; *bytes];
                 self.store.lock().read(blocks, &mut packed)?;
                 zstd::bulk::decompress(&packed, size)
@@ -177,7 +177,7 @@ impl State for StoredPart {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
-        Ok(Store::shared().keep(&Vec::read(from)?))
+        Ok(Store::shared().store_words(&Vec::read(from)?))
     }
 }
 
@@ -185,8 +185,8 @@ impl Drop for StoredPart {
     fn drop(&mut self) {
         let mut state = self.store.lock();
         match &self.place {
-            Location::Memory(packed) => state.in_memory -= packed.len(),
-            Location::File(blocks, _) => state.free.extend_from_slice(blocks),
+            PartLocation::Memory(packed) => state.in_memory -= packed.len(),
+            PartLocation::File(blocks, _) => state.free.extend_from_slice(blocks),
         }
     }
 }
@@ -200,8 +200,8 @@ mod tests {
         let store = Arc::new(Store::new(100_000));
         // Incompressible words: parts of about 40 KB, so that two of them fit.
         let part = |seed: u32| (0..10_000_u32).map(|i| (i ^ seed).wrapping_mul(0x9e37_79b9).rotate_left(i % 31) ^ i).collect::<Vec<_>>();
-        let mut held: Vec<StoredPart> = (0..10).map(|seed| store.keep(&part(seed))).collect();
-        let in_file = |held: &[StoredPart]| held.iter().filter(|held| matches!(held.place, Location::File(..))).count();
+        let mut held: Vec<StoredPart> = (0..10).map(|seed| store.store_words(&part(seed))).collect();
+        let in_file = |held: &[StoredPart]| held.iter().filter(|held| matches!(held.place, PartLocation::File(..))).count();
         assert!((7..10).contains(&in_file(&held)), "{}", in_file(&held));
         let read = |held: &StoredPart| {
             let mut words = vec![7];
@@ -213,7 +213,7 @@ mod tests {
         }
         let blocks = store.lock().blocks;
         held.truncate(3);
-        held.extend((20..27).map(|seed| store.keep(&part(seed))));
+        held.extend((20..27).map(|seed| store.store_words(&part(seed))));
         assert!(store.lock().blocks <= blocks, "{} blocks after {blocks}", store.lock().blocks);
         assert_eq!(read(&held[9]), part(26));
         drop(held);
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_read_is_a_failure_with_a_message() {
         let store = Arc::new(Store::new(0));
-        let held = store.keep(&[1, 2, 3]);
+        let held = store.store_words(&[1, 2, 3]);
         store.lose_file();
         assert!(!held.read(&mut Vec::new()));
         let failure = store.failure().unwrap();

@@ -26,8 +26,8 @@ use warpshard_base::{AppId, Cycle, SmId};
 use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, PowerState, Preemption, Trigger};
 use warpshard_policy::registry::PolicyError;
 
-use bandwidth::{Bandwidths, Profile};
-use search::{Mode, Next, Search};
+use bandwidth::{Bandwidths, ApplicationProfile};
+use search::{SearchMode, SearchStep, SmCountSearch};
 
 /// The parameters of [`CdSearch`].
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -51,9 +51,9 @@ impl Default for Parameters {
 pub struct CdSearch {
     #[state(fixed)]
     parameters: Parameters,
-    stage: Stage,
+    stage: SearchStage,
     alarm: Option<Cycle>,
-    apps: Vec<App>,
+    apps: Vec<AppState>,
     columns: Option<Columns>,
 }
 
@@ -68,7 +68,7 @@ struct Columns {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-enum Stage {
+enum SearchStage {
     /// Until every application has started a kernel.
     Waiting,
     /// The first warm-up; `Classifying` is the profile after it.
@@ -83,36 +83,36 @@ enum Stage {
 
 /// The state of an application.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct App {
+struct AppState {
     /// SMs of the application in the even partition.
     sms: Vec<SmId>,
-    started: bool,
+    has_started: bool,
     /// True if a CTA of the application ended in the warm-up.
-    drains: bool,
-    memory: bool,
-    search: Option<Search>,
-    /// Active SMs of the application: the first `active` of `sms`.
-    active: u32,
+    uses_drain: bool,
+    is_memory_intensive: bool,
+    search: Option<SmCountSearch>,
+    /// Active SMs of the application: the first `active_sms` of `sms`.
+    active_sms: u32,
 }
 
-impl App {
-    fn share(&self) -> u32 {
+impl AppState {
+    fn even_share(&self) -> u32 {
         self.sms.len() as u32
     }
 
     /// Pauses or resumes SMs so that the first `active` are active.
     fn set_active(&mut self, active: u32, out: &mut DecisionSet) {
-        let (from, to) = (self.active.min(active) as usize, self.active.max(active) as usize);
-        let state = if active < self.active { PowerState::Paused } else { PowerState::Active };
+        let (from, to) = (self.active_sms.min(active) as usize, self.active_sms.max(active) as usize);
+        let state = if active < self.active_sms { PowerState::Paused } else { PowerState::Active };
         self.sms[from..to].iter().for_each(|&sm| out.decide(Decision::Power { sm: Some(sm), state }));
-        self.active = active;
+        self.active_sms = active;
     }
 
     /// Applies the next step of a search; returns true if the step is a sample.
-    fn apply_step(&mut self, search: Search, next: Next, out: &mut DecisionSet) -> bool {
-        let (Next::Try(sms) | Next::Found(sms)) = next;
+    fn apply_step(&mut self, search: SmCountSearch, next: SearchStep, out: &mut DecisionSet) -> bool {
+        let (SearchStep::Try(sms) | SearchStep::Found(sms)) = next;
         self.set_active(sms, out);
-        let sampled = matches!(next, Next::Try(_));
+        let sampled = matches!(next, SearchStep::Try(_));
         self.search = sampled.then_some(search);
         sampled
     }
@@ -146,25 +146,25 @@ impl CdSearch {
         if !(utilisation > 0.0 && utilisation <= 1.0) {
             return wrong(format!("`utilisation` = {utilisation}: a share above 0 and at most 1 is expected"));
         }
-        Ok(Self { parameters, stage: Stage::Waiting, alarm: None, apps: Vec::new(), columns: None })
+        Ok(Self { parameters, stage: SearchStage::Waiting, alarm: None, apps: Vec::new(), columns: None })
     }
 
     /// Creates the even partition: contiguous SMs, the same number for each application.
-    fn begin(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+    fn begin_even_partition(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         let (apps, sms) = (seen.applications.rows().len(), seen.sms.rows().len());
         if apps < 2 {
             out.because("one application has the GPU: there is nothing to partition");
-            self.stage = Stage::Done;
+            self.stage = SearchStage::Done;
             return;
         }
-        let app = |_| App { sms: Vec::new(), started: false, drains: false, memory: false, search: None, active: 0 };
+        let app = |_| AppState { sms: Vec::new(), has_started: false, uses_drain: false, is_memory_intensive: false, search: None, active_sms: 0 };
         self.apps = (0..apps).map(app).collect();
         for sm in 0..sms {
             let app = sm * apps / sms;
             self.apps[app].sms.push(SmId(sm as u16));
             out.decide(Decision::Owner { sm: Some(SmId(sm as u16)), app: AppId(app as u16) });
         }
-        self.apps.iter_mut().for_each(|app| app.active = app.share());
+        self.apps.iter_mut().for_each(|app| app.active_sms = app.even_share());
         out.because("even partition");
         let column = |name| seen.applications.column(name).expect("instructions, CTAs and LLC accesses are counted by application");
         self.columns = Some(Columns {
@@ -182,20 +182,20 @@ impl CdSearch {
             if let EventKind::KernelStarted(kernel) = event.kind
                 && let Some(app) = seen.facts.kernels.get(kernel.index()).and_then(|kernel| self.apps.get_mut(kernel.app.index()))
             {
-                app.started = true;
+                app.has_started = true;
             }
         }
-        if self.apps.iter().all(|app| app.started) {
-            self.enter(Stage::Warming, seen.cycle);
+        if self.apps.iter().all(|app| app.has_started) {
+            self.enter_stage(SearchStage::Warming, seen.cycle);
         }
     }
 
-    fn enter(&mut self, stage: Stage, now: Cycle) {
+    fn enter_stage(&mut self, stage: SearchStage, now: Cycle) {
         self.stage = stage;
         self.alarm = match stage {
-            Stage::Waiting | Stage::Done => None,
-            Stage::Warming | Stage::Settling => Some(now.after(self.parameters.warm)),
-            Stage::Classifying | Stage::Sampling => Some(now.after(self.parameters.profile)),
+            SearchStage::Waiting | SearchStage::Done => None,
+            SearchStage::Warming | SearchStage::Settling => Some(now.after(self.parameters.warm)),
+            SearchStage::Classifying | SearchStage::Sampling => Some(now.after(self.parameters.profile)),
         };
     }
 
@@ -203,45 +203,45 @@ impl CdSearch {
     fn choose_preemption(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         let Some(columns) = self.columns else { return };
         for (app, row) in self.apps.iter_mut().zip(seen.applications.rows()) {
-            app.drains = row[columns.ctas] > 0;
-            out.signal(app.sms.first().copied(), "drains", f64::from(u8::from(app.drains)));
+            app.uses_drain = row[columns.ctas] > 0;
+            out.signal(app.sms.first().copied(), "drains", f64::from(u8::from(app.uses_drain)));
         }
     }
 
     /// Ends the profile: classifies the applications and begins a search for each memory-intensive one.
-    fn classify(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+    fn classify_applications(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         let Some(columns) = self.columns else { return };
         let (all, Parameters { loss, step, utilisation, .. }) = (seen.sms.rows().len() as u32, self.parameters);
         for (app, row) in self.apps.iter_mut().zip(seen.applications.rows()) {
             let hits = row[columns.hits] + row[columns.pending];
-            let profile = Profile { instructions: row[columns.instructions], accesses: row[columns.accesses], hits };
-            let bandwidths = Bandwidths::of(&seen.facts.peaks, all, utilisation, profile);
-            app.memory = bandwidths.is_memory_intensive();
+            let profile = ApplicationProfile { instructions: row[columns.instructions], accesses: row[columns.accesses], hits };
+            let bandwidths = Bandwidths::compute(&seen.facts.peaks, all, utilisation, profile);
+            app.is_memory_intensive = bandwidths.is_memory_intensive();
             let first = app.sms.first().copied();
             out.signal(first, "demand", bandwidths.demand);
             out.signal(first, "supply", bandwidths.supply);
-            out.signal(first, "memory_intensive", f64::from(u8::from(app.memory)));
+            out.signal(first, "memory_intensive", f64::from(u8::from(app.is_memory_intensive)));
             out.signal(first, "warp_ipc", row[columns.instructions] as f64 / seen.interval as f64);
         }
-        let memory = self.apps.iter().filter(|app| app.memory).count();
+        let memory = self.apps.iter().filter(|app| app.is_memory_intensive).count();
         if memory == 0 {
             out.because("all applications are compute-intensive: the partition stays even");
-            self.enter(Stage::Done, seen.cycle);
+            self.enter_stage(SearchStage::Done, seen.cycle);
             return;
         }
         let power = memory == self.apps.len();
-        let mode = if power { Mode::More } else { Mode::Fewer(step) };
+        let mode = if power { SearchMode::More } else { SearchMode::Fewer(step) };
         out.because(if power { "power mode" } else { "performance mode" });
         let mut sampled = false;
-        for (app, row) in self.apps.iter_mut().zip(seen.applications.rows()).filter(|(app, _)| app.memory) {
-            let (search, next) = Search::new(mode, app.share(), row[columns.instructions] as f64 / seen.interval as f64, loss);
+        for (app, row) in self.apps.iter_mut().zip(seen.applications.rows()).filter(|(app, _)| app.is_memory_intensive) {
+            let (search, next) = SmCountSearch::new(mode, app.even_share(), row[columns.instructions] as f64 / seen.interval as f64, loss);
             sampled |= app.apply_step(search, next, out);
         }
         self.continue_or_finish(sampled, seen.cycle, out);
     }
 
     /// Ends a sample: passes the measured IPC to the search of each application.
-    fn sample(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+    fn end_sample(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         let Some(columns) = self.columns else { return };
         out.because("the next sample");
         let mut sampled = false;
@@ -259,15 +259,15 @@ impl CdSearch {
     /// Begins the next sample, or hands over or gates the SMs that the memory-intensive applications do not need.
     fn continue_or_finish(&mut self, sampled: bool, now: Cycle, out: &mut DecisionSet) {
         if sampled {
-            self.enter(Stage::Settling, now);
+            self.enter_stage(SearchStage::Settling, now);
             return;
         }
-        self.enter(Stage::Done, now);
-        let compute: Vec<usize> = (0..self.apps.len()).filter(|app| !self.apps[*app].memory).collect();
+        self.enter_stage(SearchStage::Done, now);
+        let compute: Vec<usize> = (0..self.apps.len()).filter(|app| !self.apps[*app].is_memory_intensive).collect();
         let mut receivers = compute.iter().cycle();
-        for app in self.apps.iter().filter(|app| app.memory) {
-            out.signal(app.sms.first().copied(), "sms", f64::from(app.active));
-            for &sm in &app.sms[app.active as usize..] {
+        for app in self.apps.iter().filter(|app| app.is_memory_intensive) {
+            out.signal(app.sms.first().copied(), "sms", f64::from(app.active_sms));
+            for &sm in &app.sms[app.active_sms as usize..] {
                 let sm = Some(sm);
                 let state = match receivers.next() {
                     Some(&receiver) => {
@@ -277,7 +277,7 @@ impl CdSearch {
                     }
                     None => PowerState::Gated,
                 };
-                if !app.drains {
+                if !app.uses_drain {
                     out.decide_because(Decision::Preempt { sm, how: Preemption::Switch }, "no CTA ended in the warm-up");
                 }
                 out.decide_because(Decision::Power { sm, state }, "the search is over");
@@ -293,8 +293,8 @@ impl Controller for CdSearch {
 
     fn triggers(&self) -> Vec<Trigger> {
         match self.stage {
-            Stage::Waiting => vec![Trigger::Start, Trigger::On(EventSelector::KernelStarted(None))],
-            Stage::Warming | Stage::Classifying | Stage::Settling | Stage::Sampling | Stage::Done => Vec::new(),
+            SearchStage::Waiting => vec![Trigger::Start, Trigger::On(EventSelector::KernelStarted(None))],
+            SearchStage::Warming | SearchStage::Classifying | SearchStage::Settling | SearchStage::Sampling | SearchStage::Done => Vec::new(),
         }
     }
 
@@ -308,16 +308,16 @@ impl Controller for CdSearch {
 
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         match self.stage {
-            Stage::Waiting if self.apps.is_empty() => self.begin(seen, out),
-            Stage::Waiting => self.record_started(seen),
-            Stage::Warming => {
+            SearchStage::Waiting if self.apps.is_empty() => self.begin_even_partition(seen, out),
+            SearchStage::Waiting => self.record_started(seen),
+            SearchStage::Warming => {
                 self.choose_preemption(seen, out);
-                self.enter(Stage::Classifying, seen.cycle);
+                self.enter_stage(SearchStage::Classifying, seen.cycle);
             }
-            Stage::Classifying => self.classify(seen, out),
-            Stage::Settling => self.enter(Stage::Sampling, seen.cycle),
-            Stage::Sampling => self.sample(seen, out),
-            Stage::Done => {}
+            SearchStage::Classifying => self.classify_applications(seen, out),
+            SearchStage::Settling => self.enter_stage(SearchStage::Sampling, seen.cycle),
+            SearchStage::Sampling => self.end_sample(seen, out),
+            SearchStage::Done => {}
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use warpshard_base::{AppId, KernelIndex};
 use warpshard_control::{Controller, KernelFacts, Peaks};
-use warpshard_policy::testing::{Numbers, Scene};
+use warpshard_policy::testing::{CounterTable, Scene};
 
-use crate::made;
+use crate::built_policy;
 use super::*;
 
-const COLUMNS: [&str; 5] = ["warp_instructions", "ctas", "llc_accesses", "llc_hits", "llc_pending_hits"];
+const COUNTER_COLUMNS: [&str; 5] = ["warp_instructions", "ctas", "llc_accesses", "llc_hits", "llc_pending_hits"];
 
 /// An application of a scene: its IPC by number of SMs, its LLC accesses per 1000 instructions, and whether its CTAs end.
 struct TestApp {
@@ -17,15 +17,15 @@ struct TestApp {
 }
 
 /// A memory-intensive application: it saturates at four SMs, and all its accesses miss.
-const MEMORY: TestApp = TestApp { ipc: |sms| 0.5 * sms.min(4) as f64, apki: 200, ends: false };
+const MEMORY_INTENSIVE: TestApp = TestApp { ipc: |sms| 0.5 * sms.min(4) as f64, apki: 200, ends: false };
 /// A compute-intensive application: every further SM increases its IPC.
-const COMPUTE: TestApp = TestApp { ipc: |sms| 1.5 * sms as f64, apki: 1, ends: true };
+const COMPUTE_INTENSIVE: TestApp = TestApp { ipc: |sms| 1.5 * sms as f64, apki: 1, ends: true };
 
 /// Runs the policy on 24 SMs; returns the cycle and the decisions of each cut.
 fn run(apps: &[TestApp]) -> Vec<(u64, String)> {
-    let mut policy = made("cd_search", "");
+    let mut policy = built_policy("cd_search", "");
     let kernel = |app| KernelFacts { app: AppId(app), ctas_per_sm: 1, ..KernelFacts::default() };
-    let mut scene = Scene { sms: Numbers::named(&["warp_instructions"]), applications: Numbers::named(&COLUMNS), ..Scene::default() };
+    let mut scene = Scene { sms: CounterTable::named(&["warp_instructions"]), applications: CounterTable::named(&COUNTER_COLUMNS), ..Scene::default() };
     scene.facts.kernels = (0..apps.len() as u16).map(kernel).collect();
     scene.facts.peaks = Peaks { issue: 2.0, access_bytes: 128.0, noc_bytes: 384.0, llc_bytes: 384.0, dram_bytes: 250.0 };
     scene.sms.values = vec![0; 24];
@@ -59,7 +59,7 @@ fn run(apps: &[TestApp]) -> Vec<(u64, String)> {
 
 #[test]
 fn a_mix_enters_the_performance_mode_and_the_compute_intensive_application_gets_the_rest() {
-    let cuts = run(&[MEMORY, COMPUTE]);
+    let cuts = run(&[MEMORY_INTENSIVE, COMPUTE_INTENSIVE]);
     let cycles: Vec<u64> = cuts.iter().map(|(cycle, _)| *cycle).collect();
     // Warm-up and profile, then five samples: 10, 8, 6 and 4 SMs keep the IPC, 2 SMs do not.
     assert_eq!(cycles[..4], [0, 5_000, 25_000, 45_000]);
@@ -74,8 +74,8 @@ fn a_mix_enters_the_performance_mode_and_the_compute_intensive_application_gets_
 
 #[test]
 fn memory_intensive_applications_enter_the_power_mode_and_the_rest_is_gated() {
-    let ends = TestApp { ends: true, ..MEMORY };
-    let cuts = run(&[MEMORY, ends]);
+    let ends = TestApp { ends: true, ..MEMORY_INTENSIVE };
+    let cuts = run(&[MEMORY_INTENSIVE, ends]);
     assert!(cuts[3].1.contains("power 1 on sm1,") && cuts[3].1.contains("power 1 on sm23") && cuts[3].1.ends_with("power mode"));
     // The first sample has one SM, the second has four, the estimate.
     assert_eq!(cuts.last().unwrap().0, 45_000 + 2 * 40_000);
@@ -87,14 +87,14 @@ fn memory_intensive_applications_enter_the_power_mode_and_the_rest_is_gated() {
 
 #[test]
 fn compute_intensive_applications_keep_even_shares() {
-    let cuts = run(&[COMPUTE, COMPUTE]);
+    let cuts = run(&[COMPUTE_INTENSIVE, COMPUTE_INTENSIVE]);
     assert_eq!(cuts.len(), 4);
     assert_eq!(cuts[3].1, "all applications are compute-intensive: the partition stays even");
 }
 
 #[test]
 fn of_four_applications_the_rest_is_divided_evenly() {
-    let cuts = run(&[COMPUTE, MEMORY, MEMORY, COMPUTE]);
+    let cuts = run(&[COMPUTE_INTENSIVE, MEMORY_INTENSIVE, MEMORY_INTENSIVE, COMPUTE_INTENSIVE]);
     let last = &cuts.last().unwrap().1;
     // Each application has six SMs; four suffice for each memory-intensive one.
     for (sm, owner) in [(10, 0), (11, 3), (16, 0), (17, 3)] {
@@ -104,7 +104,7 @@ fn of_four_applications_the_rest_is_divided_evenly() {
 
 #[test]
 fn one_application_has_nothing_to_partition() {
-    let mut policy = made("cd_search", "");
+    let mut policy = built_policy("cd_search", "");
     assert_eq!(Scene::default().cut(&mut *policy, 0, &[]), "one application has the GPU: there is nothing to partition");
     assert!(policy.triggers().is_empty() && policy.alarm().is_none());
 }

@@ -2,28 +2,28 @@
 
 use warpshard_lab::output::StudyOutput;
 
-use super::published::{Configuration, Members, Quantity, Type, applications, published};
+use super::published::{Configuration, Members, Quantity, ApplicationType, applications, published};
 use super::task::RunResult;
 
 /// A group and its run until its members were classified.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Classified {
+pub(super) struct ClassifiedGroup {
     pub(super) members: Members,
     pub(super) run: RunResult,
 }
 
-impl Classified {
+impl ClassifiedGroup {
     fn is_right(&self) -> bool {
-        self.run.classes() == published_classes(&self.members)
+        self.run.memory_intensive_flags() == published_classes(&self.members)
     }
 
     /// Returns the group's row of the table.
-    pub(super) fn cells(&self) -> Vec<String> {
-        let numbers = |name| self.run.last(name).iter().map(|(_, value)| format!("{value:.0}")).collect::<Vec<_>>().join(" and ");
+    pub(super) fn row_cells(&self) -> Vec<String> {
+        let numbers = |name| self.run.last_signals(name).iter().map(|(_, value)| format!("{value:.0}")).collect::<Vec<_>>().join(" and ");
         vec![
             name(&self.members),
-            names(&published_classes(&self.members)),
-            names(&self.run.classes()),
+            type_names(&published_classes(&self.members)),
+            type_names(&self.run.memory_intensive_flags()),
             if self.is_right() { "yes" } else { "no" }.to_owned(),
             numbers("demand"),
             numbers("supply"),
@@ -38,11 +38,11 @@ pub(super) fn name(members: &Members) -> String {
 
 /// Returns true for each member that Table 1 lists as memory-intensive.
 pub(super) fn published_classes(members: &Members) -> Vec<bool> {
-    members.iter().map(|app| applications()[*app].kind == Type::Memory).collect()
+    members.iter().map(|app| applications()[*app].kind == ApplicationType::Memory).collect()
 }
 
 /// Returns the types of a group's members in words; `true` means memory-intensive.
-pub(super) fn names(classes: &[bool]) -> String {
+pub(super) fn type_names(classes: &[bool]) -> String {
     classes.iter().map(|memory| if *memory { "memory" } else { "compute" }).collect::<Vec<_>>().join(" and ")
 }
 
@@ -52,7 +52,7 @@ pub(super) fn utilisation_misses(utilisation: &[(usize, f64)], groups: &[&Member
     let thresholds = utilisation.iter().map(|(_, busy)| *busy).chain([f64::INFINITY]);
     let misses = |threshold: f64| {
         let memory = |app: &usize| utilisation.iter().any(|(other, busy)| other == app && *busy >= threshold);
-        let wrong = |app: &usize| memory(app) != (applications()[*app].kind == Type::Memory);
+        let wrong = |app: &usize| memory(app) != (applications()[*app].kind == ApplicationType::Memory);
         let missed = groups.iter().filter(|members| members.iter().any(wrong)).count();
         (!groups.is_empty()).then(|| 100.0 * missed as f64 / groups.len() as f64)
     };
@@ -68,20 +68,20 @@ pub(super) fn simulate_row(pair: &str) -> String {
     let apps = members.iter().map(|app| &applications()[*app]).collect();
     let policy = Some("cd_search".to_owned());
     let task = super::SharedRun { apps, policy, machine: &own.machine, settings: own.set.clone(), cycles: own.profile_cycles };
-    Classified { run: task.run().expect("the study runs"), members }.cells().join(",")
+    ClassifiedGroup { run: task.run().expect("the study runs"), members }.row_cells().join(",")
 }
 
 /// Adds the table of groups and the comparison with the paper to the output.
-pub(super) fn show(output: &mut StudyOutput, groups: &[Classified], utilisation: &[(usize, f64)]) {
+pub(super) fn show_classes(output: &mut StudyOutput, groups: &[ClassifiedGroup], utilisation: &[(usize, f64)]) {
     output.columns(&["applications", "published", "classified", "as published", "demand, B/cycle", "supply, B/cycle"]);
-    groups.iter().for_each(|group| output.row(group.cells()));
-    let right = |group: &&Classified| group.is_right();
+    groups.iter().for_each(|group| output.row(group.row_cells()));
+    let right = |group: &&ClassifiedGroup| group.is_right();
     for value in published().values.iter().filter(|value| value.of.configuration == Configuration::Classes) {
         let ours = match value.of.quantity {
             Quantity::Classified => (!groups.is_empty()).then(|| 100.0 * groups.iter().filter(right).count() as f64 / groups.len() as f64),
             Quantity::UtilisationMisses => utilisation_misses(utilisation, &groups.iter().map(|group| &group.members).collect::<Vec<_>>()),
             _ => None,
         };
-        output.graded_number(value, ours, "");
+        output.grade_number(value, ours, "");
     }
 }

@@ -15,15 +15,15 @@ pub(super) const CURVE_POINTS: u32 = 6;
 
 /// The IPC of an application on one to six sixths of the SMs.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Curve {
+pub(super) struct IpcCurve {
     pub(super) app: usize,
     pub(super) ipc: [f64; CURVE_POINTS as usize],
 }
 
-impl Curve {
+impl IpcCurve {
     /// Returns the IPC on `own` of `sms` SMs over the IPC on all SMs, interpolated linearly between the points of the curve, and from 0 at
     /// no SM.
-    pub(super) fn progress(&self, own: f64, sms: u32) -> f64 {
+    pub(super) fn progress_on(&self, own: f64, sms: u32) -> f64 {
         let position = own * f64::from(CURVE_POINTS) / f64::from(sms);
         let at = |point: usize| if point == 0 { 0.0 } else { self.ipc[(point - 1).min(self.ipc.len() - 1)] };
         let below = position.floor() as usize;
@@ -33,28 +33,28 @@ impl Curve {
 
 /// Returns the SMs of application `a` in the partition with the highest STP of both applications, and the gain in percent over the even
 /// partition.
-pub(super) fn best_partition(a: &Curve, b: &Curve, sms: u32) -> (u32, f64) {
-    let stp = |own: u32| a.progress(f64::from(own), sms) + b.progress(f64::from(sms - own), sms);
+pub(super) fn best_partition(a: &IpcCurve, b: &IpcCurve, sms: u32) -> (u32, f64) {
+    let stp = |own: u32| a.progress_on(f64::from(own), sms) + b.progress_on(f64::from(sms - own), sms);
     let even = stp(sms / 2);
     let best = (1..sms).fold((sms / 2, even), |best, own| if stp(own) > best.1 { (own, stp(own)) } else { best });
     (best.0, percent_over(best.1, even))
 }
 
 /// Returns the fewest_sms SMs that keep 95 % of the IPC on half of the SMs.
-pub(super) fn fewest_sms(curve: &Curve, sms: u32) -> u32 {
-    let half = curve.progress(f64::from(sms / 2), sms);
-    (1..sms / 2).find(|own| curve.progress(f64::from(*own), sms) >= 0.95 * half).unwrap_or(sms / 2)
+pub(super) fn fewest_sms(curve: &IpcCurve, sms: u32) -> u32 {
+    let half = curve.progress_on(f64::from(sms / 2), sms);
+    (1..sms / 2).find(|own| curve.progress_on(f64::from(*own), sms) >= 0.95 * half).unwrap_or(sms / 2)
 }
 
 /// Adds the curves and the best partition of each pair to the output.
-pub(super) fn show(output: &mut StudyOutput, curves: &[Curve], pairs: &[Members], sms: u32) {
+pub(super) fn show_curves(output: &mut StudyOutput, curves: &[IpcCurve], pairs: &[Members], sms: u32) {
     let columns: Vec<String> = (1..=CURVE_POINTS).map(|point| format!("{} SMs", point * sms / CURVE_POINTS)).collect();
     let header: Vec<&str> =
         ["application", "type"].into_iter().chain(columns.iter().map(String::as_str)).chain(["half to all", "SMs for 95 % of half"]).collect();
     output.columns(&header);
     for curve in curves {
         let kind = if published_classes(&vec![curve.app])[0] { "memory" } else { "compute" };
-        let gain = 1.0 / curve.progress(f64::from(sms / 2), sms);
+        let gain = 1.0 / curve.progress_on(f64::from(sms / 2), sms);
         let mut row = vec![applications()[curve.app].name.clone(), kind.to_owned()];
         row.extend(curve.ipc.iter().map(|ipc| format!("{ipc:.2}")));
         row.extend([format!("{gain:.2}"), fewest_sms(curve, sms).to_string()]);

@@ -1,13 +1,13 @@
 //! Results of the runs: tables of applications and groups, and our figures for the published values.
 
-use warpshard_report::bars::{Bars, Group as BarGroup};
+use warpshard_report::bars::{BarGroup, Bars};
 use warpshard_lab::output::StudyOutput;
 use warpshard_lab::published::{Claim, Value};
 use warpshard_lab::statistics::{mean, percent_over};
-use warpshard_lab::verdict::{Aggregate, Ended, Headline};
+use warpshard_lab::verdict::{Aggregate, RunEnd, Headline};
 
 use super::classes;
-use super::published::{Configuration, Members, Selector, Quantity, Type, applications, published};
+use super::published::{Configuration, Members, ValueSelector, Quantity, ApplicationType, applications, published};
 use super::task::{Execution, RunResult};
 
 /// The runs of an application alone.
@@ -15,30 +15,30 @@ use super::task::{Execution, RunResult};
 pub(super) struct AloneRuns {
     pub(super) app: usize,
     /// The run on all SMs.
-    pub(super) all: RunResult,
+    pub(super) full_run: RunResult,
     /// The run on half of the SMs.
-    pub(super) half: RunResult,
+    pub(super) half_run: RunResult,
 }
 
 impl AloneRuns {
     /// Returns the ratio of the IPC on all SMs to the IPC on half of the SMs.
     fn sensitivity(&self) -> f64 {
-        self.all.apps.first().map_or(0.0, |app| app.ipc()) / self.half.apps.first().map_or(f64::NAN, |app| app.ipc())
+        self.full_run.apps.first().map_or(0.0, |app| app.ipc()) / self.half_run.apps.first().map_or(f64::NAN, |app| app.ipc())
     }
 }
 
 /// The runs of a group of applications.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Group {
+pub(super) struct GroupRuns {
     pub(super) members: Members,
     /// The run with the even partition.
-    pub(super) even: RunResult,
+    pub(super) even_run: RunResult,
     /// The run with CD-search.
-    pub(super) found: RunResult,
+    pub(super) search_run: RunResult,
     /// The run with CD-search's partition from the start; `None` if that partition is the even one.
-    pub(super) fixed: Option<RunResult>,
+    pub(super) fixed_run: Option<RunResult>,
     /// The runs with all applications on every SM, for mixed groups in the configuration of Section 7.5.
-    pub(super) shared: Option<SharedRuns>,
+    pub(super) shared_runs: Option<SharedRuns>,
 }
 
 /// Runs with all applications of a group on every SM.
@@ -58,24 +58,24 @@ impl SharedRuns {
 
 /// The kind of a group, by the types of its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum GroupKind {
     Mixed,
     Memory,
     Compute,
 }
 
-impl Group {
-    fn kind(&self) -> Kind {
-        let memory = self.members.iter().filter(|app| applications()[**app].kind == Type::Memory).count();
+impl GroupRuns {
+    fn group_kind(&self) -> GroupKind {
+        let memory = self.members.iter().filter(|app| applications()[**app].kind == ApplicationType::Memory).count();
         match memory {
-            0 => Kind::Compute,
-            all if all == self.members.len() => Kind::Memory,
-            _ => Kind::Mixed,
+            0 => GroupKind::Compute,
+            all if all == self.members.len() => GroupKind::Memory,
+            _ => GroupKind::Mixed,
         }
     }
 
     pub(super) fn is_mixed(&self) -> bool {
-        self.kind() == Kind::Mixed
+        self.group_kind() == GroupKind::Mixed
     }
 
     fn name(&self) -> String {
@@ -83,13 +83,13 @@ impl Group {
     }
 
     fn classified_as_published(&self) -> bool {
-        self.found.classes() == classes::published_classes(&self.members)
+        self.search_run.memory_intensive_flags() == classes::published_classes(&self.members)
     }
 
     /// Returns the SMs per member in the partition that CD-search chose among `sms` SMs; `None` if the partition stayed even or the run
     /// ended during the search.
-    pub(super) fn partition(&self, sms: u32) -> Option<Vec<u32>> {
-        let (classes, kept) = (self.found.classes(), self.found.last("sms"));
+    pub(super) fn chosen_partition(&self, sms: u32) -> Option<Vec<u32>> {
+        let (classes, kept) = (self.search_run.memory_intensive_flags(), self.search_run.last_signals("sms"));
         if kept.is_empty() {
             return None;
         }
@@ -112,155 +112,155 @@ impl Group {
 }
 
 /// The runs of a study.
-pub(super) struct Results {
+pub(super) struct CdSearchResults {
     pub(super) configuration: Configuration,
     pub(super) sms: u32,
     pub(super) alone: Vec<AloneRuns>,
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<GroupRuns>,
 }
 
-impl Results {
-    fn alone(&self, app: usize) -> Option<&AloneRuns> {
+impl CdSearchResults {
+    fn alone_runs(&self, app: usize) -> Option<&AloneRuns> {
         self.alone.iter().find(|alone| alone.app == app)
     }
 
     /// Returns the normalised progress of each member in a run.
-    fn progress(&self, group: &Group, run: &RunResult) -> Vec<f64> {
-        let alone = |app: &usize| self.alone(*app).and_then(|alone| alone.all.apps.first().copied()).unwrap_or_default();
+    fn normalised_progress(&self, group: &GroupRuns, run: &RunResult) -> Vec<f64> {
+        let alone = |app: &usize| self.alone_runs(*app).and_then(|alone| alone.full_run.apps.first().copied()).unwrap_or_default();
         group.members.iter().zip(&run.apps).map(|(app, shared): (_, &Execution)| shared.ipc() / alone(app).ipc()).collect()
     }
 
-    fn stp(&self, group: &Group, run: &RunResult) -> f64 {
-        self.progress(group, run).iter().sum()
+    fn stp(&self, group: &GroupRuns, run: &RunResult) -> f64 {
+        self.normalised_progress(group, run).iter().sum()
     }
 
-    fn antt(&self, group: &Group, run: &RunResult) -> f64 {
-        let progress = self.progress(group, run);
+    fn antt(&self, group: &GroupRuns, run: &RunResult) -> f64 {
+        let progress = self.normalised_progress(group, run);
         progress.iter().map(|progress| 1.0 / progress).sum::<f64>() / progress.len() as f64
     }
 
     /// Returns the gain in STP of CD-search over the even partition, in percent.
-    fn stp_gain(&self, group: &Group) -> f64 {
-        percent_over(self.stp(group, &group.found), self.stp(group, &group.even))
+    fn stp_gain(&self, group: &GroupRuns) -> f64 {
+        percent_over(self.stp(group, &group.search_run), self.stp(group, &group.even_run))
     }
 
     /// Returns the gain in ANTT of CD-search: the ANTT of the even partition over the ANTT of CD-search, in percent.
-    fn antt_gain(&self, group: &Group) -> f64 {
-        percent_over(self.antt(group, &group.even), self.antt(group, &group.found))
+    fn antt_gain(&self, group: &GroupRuns) -> f64 {
+        percent_over(self.antt(group, &group.even_run), self.antt(group, &group.search_run))
     }
 
     /// Returns the gain in STP of a run with shared SMs over the even partition, in percent; `None` for a group without such runs.
-    fn shared_gain(&self, group: &Group, run: impl Fn(&SharedRuns) -> &RunResult) -> Option<f64> {
-        let inside = group.shared.as_ref()?;
-        Some(percent_over(self.stp(group, run(inside)), self.stp(group, &group.even)))
+    fn shared_gain(&self, group: &GroupRuns, run: impl Fn(&SharedRuns) -> &RunResult) -> Option<f64> {
+        let inside = group.shared_runs.as_ref()?;
+        Some(percent_over(self.stp(group, run(inside)), self.stp(group, &group.even_run)))
     }
 
     /// Returns the percentage of groups for which SMK has a lower STP than the even partition.
-    pub(super) fn smk_worse(&self) -> Option<f64> {
+    pub(super) fn smk_loss_percent(&self) -> Option<f64> {
         let gains: Vec<f64> = self.groups.iter().filter_map(|group| self.shared_gain(group, |inside| &inside.smk)).collect();
         (!gains.is_empty()).then(|| 100.0 * gains.iter().filter(|gain| **gain < 0.0).count() as f64 / gains.len() as f64)
     }
 
     /// Returns the gain in STP over Maestro, in percent, if CD-search's partition replaces Maestro's even partition.
-    fn on_maestro(&self, group: &Group) -> Option<f64> {
-        let inside = group.shared.as_ref()?;
+    fn gain_over_maestro(&self, group: &GroupRuns) -> Option<f64> {
+        let inside = group.shared_runs.as_ref()?;
         let shares = inside.maestro_shares().unwrap_or(false);
-        Some(if shares { 0.0 } else { percent_over(self.stp(group, &group.found), self.stp(group, &inside.maestro)) })
+        Some(if shares { 0.0 } else { percent_over(self.stp(group, &group.search_run), self.stp(group, &inside.maestro)) })
     }
 
-    fn power(group: &Group) -> f64 {
-        percent_over(group.found.watts(), group.even.watts())
+    fn power_change_percent(group: &GroupRuns) -> f64 {
+        percent_over(group.search_run.watts(), group.even_run.watts())
     }
 
     /// Returns the percentage of SMs that CD-search power-gated.
-    fn gated(&self, group: &Group) -> f64 {
-        let kept = group.partition(self.sms).map_or(self.sms, |partition| partition.iter().sum());
+    fn gated_sms_percent(&self, group: &GroupRuns) -> f64 {
+        let kept = group.chosen_partition(self.sms).map_or(self.sms, |partition| partition.iter().sum());
         100.0 - 100.0 * f64::from(kept) / f64::from(self.sms)
     }
 
-    fn of_kind(&self, kind: Kind) -> Vec<&Group> {
-        self.groups.iter().filter(|group| group.kind() == kind).collect()
+    fn groups_of_kind(&self, kind: GroupKind) -> Vec<&GroupRuns> {
+        self.groups.iter().filter(|group| group.group_kind() == kind).collect()
     }
 
     /// Returns the headline: the mean of a figure over the groups of a kind.
-    fn headline(&self, kind: Kind, of: &dyn Fn(&Group) -> Option<f64>) -> Headline {
+    fn mean_headline(&self, kind: GroupKind, of: &dyn Fn(&GroupRuns) -> Option<f64>) -> Headline {
         let by = Aggregate {
-            of: &|groups: &[&Group]| mean(groups.iter().filter_map(|group| of(group))),
+            of: &|groups: &[&GroupRuns]| mean(groups.iter().filter_map(|group| of(group))),
             fitted: &|_| false,
-            ended: &|_| Ended::Cut,
+            ended: &|_| RunEnd::Cut,
             trivial: Some(("even", 0.0)),
         };
-        Headline::new(&self.of_kind(kind), &by)
+        Headline::new(&self.groups_of_kind(kind), &by)
     }
 
-    fn extreme(&self, kind: Kind, of: &dyn Fn(&Group) -> f64, pick: fn(f64, f64) -> f64) -> Option<f64> {
-        self.of_kind(kind).into_iter().map(of).reduce(pick)
+    fn extreme_figure(&self, kind: GroupKind, of: &dyn Fn(&GroupRuns) -> f64, pick: fn(f64, f64) -> f64) -> Option<f64> {
+        self.groups_of_kind(kind).into_iter().map(of).reduce(pick)
     }
 
     /// Returns the percentage of groups for which `right` is true.
-    fn share(&self, right: impl Fn(&Group) -> bool) -> Option<f64> {
+    fn percent_of_groups(&self, right: impl Fn(&GroupRuns) -> bool) -> Option<f64> {
         let all = self.groups.len();
         (all > 0).then(|| 100.0 * self.groups.iter().filter(|group| right(group)).count() as f64 / all as f64)
     }
 
     fn utilisation_misses(&self) -> Option<f64> {
-        let utilisation: Vec<(usize, f64)> = self.alone.iter().map(|alone| (alone.app, alone.all.dram_utilisation())).collect();
+        let utilisation: Vec<(usize, f64)> = self.alone.iter().map(|alone| (alone.app, alone.full_run.dram_utilisation())).collect();
         classes::utilisation_misses(&utilisation, &self.groups.iter().map(|group| &group.members).collect::<Vec<_>>())
     }
 
     /// Returns the lowest sensitivity of a compute-intensive application minus the highest sensitivity of a memory-intensive application.
     fn sensitivity(&self) -> Option<f64> {
-        let of = |wanted: Type| {
+        let of = |wanted: ApplicationType| {
             let some = self.alone.iter().filter(move |alone| applications()[alone.app].kind == wanted);
             some.map(AloneRuns::sensitivity)
         };
-        Some(of(Type::Compute).reduce(f64::min)? - of(Type::Memory).reduce(f64::max)?)
+        Some(of(ApplicationType::Compute).reduce(f64::min)? - of(ApplicationType::Memory).reduce(f64::max)?)
     }
 
     /// Returns the cost of the search in percent: the figure of the run with CD-search's partition from the start over the figure of the
     /// CD-search run.
-    fn overhead(&self, group: &Group, of: &dyn Fn(&RunResult) -> f64) -> Option<f64> {
-        let fixed = group.fixed.as_ref()?;
-        Some(percent_over(of(fixed), of(&group.found)))
+    fn search_cost_percent(&self, group: &GroupRuns, of: &dyn Fn(&RunResult) -> f64) -> Option<f64> {
+        let fixed = group.fixed_run.as_ref()?;
+        Some(percent_over(of(fixed), of(&group.search_run)))
     }
 
     /// Computes our figure for a published value and adds the comparison to the output.
-    fn grade(&self, value: &Value<Selector>, output: &mut StudyOutput) {
-        let stp = |group: &Group| self.stp_gain(group);
+    fn grade(&self, value: &Value<ValueSelector>, output: &mut StudyOutput) {
+        let stp = |group: &GroupRuns| self.stp_gain(group);
         match value.of.quantity {
-            Quantity::MixedStp => drop(output.graded(value, &self.headline(Kind::Mixed, &|group| Some(stp(group))))),
-            Quantity::MixedAntt => drop(output.graded(value, &self.headline(Kind::Mixed, &|group| Some(self.antt_gain(group))))),
+            Quantity::MixedStp => drop(output.grade_headline(value, &self.mean_headline(GroupKind::Mixed, &|group| Some(stp(group))))),
+            Quantity::MixedAntt => drop(output.grade_headline(value, &self.mean_headline(GroupKind::Mixed, &|group| Some(self.antt_gain(group))))),
             Quantity::MixedOverhead => {
-                let cost = |group: &Group| self.overhead(group, &|run| self.stp(group, run));
-                output.graded(value, &self.headline(Kind::Mixed, &cost));
+                let cost = |group: &GroupRuns| self.search_cost_percent(group, &|run| self.stp(group, run));
+                output.grade_headline(value, &self.mean_headline(GroupKind::Mixed, &cost));
             }
-            Quantity::MemoryStp => drop(output.graded(value, &self.headline(Kind::Memory, &|group| Some(stp(group))))),
-            Quantity::MemoryPower => drop(output.graded(value, &self.headline(Kind::Memory, &|group| Some(Self::power(group))))),
-            Quantity::MemoryGated => drop(output.graded(value, &self.headline(Kind::Memory, &|group| Some(self.gated(group))))),
+            Quantity::MemoryStp => drop(output.grade_headline(value, &self.mean_headline(GroupKind::Memory, &|group| Some(stp(group))))),
+            Quantity::MemoryPower => drop(output.grade_headline(value, &self.mean_headline(GroupKind::Memory, &|group| Some(Self::power_change_percent(group))))),
+            Quantity::MemoryGated => drop(output.grade_headline(value, &self.mean_headline(GroupKind::Memory, &|group| Some(self.gated_sms_percent(group))))),
             Quantity::MemoryOverhead => {
-                let cost = |group: &Group| self.overhead(group, &RunResult::watts).map(|less| -less);
-                output.graded(value, &self.headline(Kind::Memory, &cost));
+                let cost = |group: &GroupRuns| self.search_cost_percent(group, &RunResult::watts).map(|less| -less);
+                output.grade_headline(value, &self.mean_headline(GroupKind::Memory, &cost));
             }
-            Quantity::MixedStpBest => drop(output.graded_number(value, self.extreme(Kind::Mixed, &stp, f64::max), "")),
-            Quantity::MixedStpWorst => drop(output.graded_number(value, self.extreme(Kind::Mixed, &stp, f64::min), "")),
-            Quantity::MemoryStpWorst => drop(output.graded_number(value, self.extreme(Kind::Memory, &stp, f64::min), "")),
-            Quantity::MemoryPowerBest => drop(output.graded_number(value, self.extreme(Kind::Memory, &Self::power, f64::min), "")),
-            Quantity::Classified => drop(output.graded_number(value, self.share(Group::classified_as_published), "")),
-            Quantity::UtilisationMisses => drop(output.graded_number(value, self.utilisation_misses(), "")),
-            Quantity::SmkWorse => drop(output.graded_number(value, self.smk_worse(), "")),
+            Quantity::MixedStpBest => drop(output.grade_number(value, self.extreme_figure(GroupKind::Mixed, &stp, f64::max), "")),
+            Quantity::MixedStpWorst => drop(output.grade_number(value, self.extreme_figure(GroupKind::Mixed, &stp, f64::min), "")),
+            Quantity::MemoryStpWorst => drop(output.grade_number(value, self.extreme_figure(GroupKind::Memory, &stp, f64::min), "")),
+            Quantity::MemoryPowerBest => drop(output.grade_number(value, self.extreme_figure(GroupKind::Memory, &Self::power_change_percent, f64::min), "")),
+            Quantity::Classified => drop(output.grade_number(value, self.percent_of_groups(GroupRuns::classified_as_published), "")),
+            Quantity::UtilisationMisses => drop(output.grade_number(value, self.utilisation_misses(), "")),
+            Quantity::SmkWorse => drop(output.grade_number(value, self.smk_loss_percent(), "")),
             Quantity::MaestroStp => {
-                let gain = |group: &Group| self.shared_gain(group, |inside| &inside.maestro);
-                output.graded(value, &self.headline(Kind::Mixed, &gain));
+                let gain = |group: &GroupRuns| self.shared_gain(group, |inside| &inside.maestro);
+                output.grade_headline(value, &self.mean_headline(GroupKind::Mixed, &gain));
             }
             Quantity::CdSearchOnMaestro => {
-                output.graded(value, &self.headline(Kind::Mixed, &|group| self.on_maestro(group)));
+                output.grade_headline(value, &self.mean_headline(GroupKind::Mixed, &|group| self.gain_over_maestro(group)));
             }
             Quantity::Sensitivity => {
                 let ours = self.sensitivity();
                 let shown = ours.map_or_else(|| "-".to_owned(), |ours| format!("{ours:+.2}"));
                 match value.claim {
-                    Claim::Direction => output.graded_direction(value, shown, ours.map(|ours| ours > 0.0)),
-                    _ => output.graded_number(value, ours, ""),
+                    Claim::Direction => output.grade_direction(value, shown, ours.map(|ours| ours > 0.0)),
+                    _ => output.grade_number(value, ours, ""),
                 };
             }
         }
@@ -268,7 +268,7 @@ impl Results {
 }
 
 /// Adds the tables, the comparison and the bar chart to the output.
-pub(super) fn show(output: &mut StudyOutput, results: &Results) {
+pub(super) fn show_findings(output: &mut StudyOutput, results: &CdSearchResults) {
     show_groups(output, results);
     show_shared(output, results);
     show_alone(output, results);
@@ -276,7 +276,7 @@ pub(super) fn show(output: &mut StudyOutput, results: &Results) {
         results.grade(value, output);
     }
     let mut mixed: Vec<(String, f64)> =
-        results.of_kind(Kind::Mixed).into_iter().map(|group| (group.name(), results.stp_gain(group))).collect();
+        results.groups_of_kind(GroupKind::Mixed).into_iter().map(|group| (group.name(), results.stp_gain(group))).collect();
     mixed.sort_by(|a, b| a.1.total_cmp(&b.1));
     if !mixed.is_empty() {
         output.bars(
@@ -292,7 +292,7 @@ pub(super) fn show(output: &mut StudyOutput, results: &Results) {
     }
 }
 
-fn show_groups(output: &mut StudyOutput, results: &Results) {
+fn show_groups(output: &mut StudyOutput, results: &CdSearchResults) {
     output.columns(&[
         "applications",
         "type",
@@ -311,36 +311,36 @@ fn show_groups(output: &mut StudyOutput, results: &Results) {
     for group in &results.groups {
         let (stp, antt) = (|run: &RunResult| results.stp(group, run), |run: &RunResult| results.antt(group, run));
         let partition = group
-            .partition(results.sms)
+            .chosen_partition(results.sms)
             .map_or_else(|| "even".to_owned(), |partition| partition.iter().map(u32::to_string).collect::<Vec<_>>().join(" + "));
-        let kind = match group.kind() {
-            Kind::Mixed => "mixed",
-            Kind::Memory => "memory",
-            Kind::Compute => "compute",
+        let kind = match group.group_kind() {
+            GroupKind::Mixed => "mixed",
+            GroupKind::Memory => "memory",
+            GroupKind::Compute => "compute",
         };
         output.row(vec![
             group.name(),
             kind.into(),
-            classes::names(&group.found.classes()),
+            classes::type_names(&group.search_run.memory_intensive_flags()),
             partition,
-            format!("{:.3}", stp(&group.even)),
-            format!("{:.3}", stp(&group.found)),
+            format!("{:.3}", stp(&group.even_run)),
+            format!("{:.3}", stp(&group.search_run)),
             format!("{:+.1}", results.stp_gain(group)),
-            format!("{:.2}", antt(&group.even)),
-            format!("{:.2}", antt(&group.found)),
-            format!("{:.1}", group.even.watts()),
-            format!("{:.1}", group.found.watts()),
-            format!("{:+.1}", Results::power(group)),
-            group.fixed.as_ref().map_or_else(|| "-".to_owned(), |fixed| format!("{:.3}", stp(fixed))),
+            format!("{:.2}", antt(&group.even_run)),
+            format!("{:.2}", antt(&group.search_run)),
+            format!("{:.1}", group.even_run.watts()),
+            format!("{:.1}", group.search_run.watts()),
+            format!("{:+.1}", CdSearchResults::power_change_percent(group)),
+            group.fixed_run.as_ref().map_or_else(|| "-".to_owned(), |fixed| format!("{:.3}", stp(fixed))),
         ]);
     }
 }
 
-fn show_shared(output: &mut StudyOutput, results: &Results) {
-    let row = |group: &Group| {
-        let inside = group.shared.as_ref()?;
-        let gain = |run: &RunResult| format!("{:+.1}", percent_over(results.stp(group, run), results.stp(group, &group.even)));
-        let ctas: Vec<String> = inside.smk.last("ctas").iter().map(|(_, ctas)| ctas.to_string()).collect();
+fn show_shared(output: &mut StudyOutput, results: &CdSearchResults) {
+    let row = |group: &GroupRuns| {
+        let inside = group.shared_runs.as_ref()?;
+        let gain = |run: &RunResult| format!("{:+.1}", percent_over(results.stp(group, run), results.stp(group, &group.even_run)));
+        let ctas: Vec<String> = inside.smk.last_signals("ctas").iter().map(|(_, ctas)| ctas.to_string()).collect();
         let kept = match inside.maestro_shares() {
             Some(true) => "shared SMs",
             Some(false) => "even partition",
@@ -357,7 +357,7 @@ fn show_shared(output: &mut StudyOutput, results: &Results) {
             kept.to_owned(),
             sums.join(" / "),
             gain(&inside.maestro),
-            gain(&group.found),
+            gain(&group.search_run),
         ])
     };
     let rows: Vec<Vec<String>> = results.groups.iter().filter_map(row).collect();
@@ -367,17 +367,17 @@ fn show_shared(output: &mut StudyOutput, results: &Results) {
     }
 }
 
-fn show_alone(output: &mut StudyOutput, results: &Results) {
+fn show_alone(output: &mut StudyOutput, results: &CdSearchResults) {
     let header =
         ["application", "type", "IPC", "of half the SMs", "gain", "LLC accesses / 1000", "LLC misses %", "DRAM busy %", "W", "ended"];
     let rows = results.alone.iter().map(|alone| {
-        let (app, run) = (&applications()[alone.app], &alone.all);
+        let (app, run) = (&applications()[alone.app], &alone.full_run);
         let execution = run.apps.first().copied().unwrap_or_default();
         vec![
             app.name.clone(),
-            if app.kind == Type::Memory { "memory" } else { "compute" }.to_owned(),
+            if app.kind == ApplicationType::Memory { "memory" } else { "compute" }.to_owned(),
             format!("{:.2}", execution.ipc()),
-            format!("{:.2}", alone.half.apps.first().copied().unwrap_or_default().ipc()),
+            format!("{:.2}", alone.half_run.apps.first().copied().unwrap_or_default().ipc()),
             format!("{:.2}", alone.sensitivity()),
             format!("{:.1}", 1000.0 * run.llc_accesses as f64 / run.instructions.max(1) as f64),
             format!("{:.1}", 100.0 * run.llc_misses as f64 / run.llc_accesses.max(1) as f64),

@@ -18,10 +18,10 @@ use warpshard_lab::error::TaskError;
 use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
 
-use classes::Classified;
-use curves::{Curve, CURVE_POINTS};
-use findings::{AloneRuns, Group, SharedRuns, Results};
-use published::{Configuration, Members, Type, applications, of_type, published};
+use classes::ClassifiedGroup;
+use curves::{IpcCurve, CURVE_POINTS};
+use findings::{AloneRuns, GroupRuns, SharedRuns, CdSearchResults};
+use published::{Configuration, Members, ApplicationType, applications, applications_of_type, published};
 use task::SharedRun;
 
 /// Returns all pairs, in the order of Table 1.
@@ -33,7 +33,7 @@ fn all_pairs() -> Vec<Members> {
 /// Returns a part of the pairs in which each application occurs equally often: compute with memory by row, and neighbours of one type in
 /// the table.
 fn quick_pairs() -> Vec<Members> {
-    let (compute, memory) = (of_type(Type::Compute), of_type(Type::Memory));
+    let (compute, memory) = (applications_of_type(ApplicationType::Compute), applications_of_type(ApplicationType::Memory));
     let next = |of: &Members, i: usize| of[(i + 1) % of.len()];
     let mixed = compute.iter().zip(&memory).map(|(a, b)| vec![*a, *b]);
     let alike = |of: &Members| (0..of.len()).map(|i| vec![of[i], next(of, i)]).collect::<Vec<_>>();
@@ -45,7 +45,7 @@ fn quick_pairs() -> Vec<Members> {
 /// Returns groups of four: two compute-intensive and two memory-intensive neighbours of the table, and four memory-intensive ones. The
 /// paper does not list its groups.
 fn groups_of_four() -> Vec<Members> {
-    let (compute, memory) = (of_type(Type::Compute), of_type(Type::Memory));
+    let (compute, memory) = (applications_of_type(ApplicationType::Compute), applications_of_type(ApplicationType::Memory));
     let nth = |of: &Members, i: usize| of[i % of.len()];
     let mixed = (0..memory.len()).map(|i| vec![nth(&compute, i), nth(&compute, i + 1), nth(&memory, i), nth(&memory, i + 1)]);
     mixed.chain((0..memory.len()).map(|i| (0..4).map(|k| nth(&memory, i + k)).collect())).collect()
@@ -96,26 +96,26 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         .flat_map(|app| [None, Some(half.clone())].map(|policy| sharing(&vec![*app], policy)))
         .chain(groups.iter().flat_map(|group| [None, Some("cd_search".to_owned())].map(|policy| sharing(group, policy))))
         .collect();
-    let taken = lab.all(&alone).map_err(StudyError::input)?;
+    let taken = lab.run_tasks(&alone).map_err(StudyError::input)?;
     let (alone, together) = taken.split_at(2 * members.len());
     let alone: Vec<AloneRuns> = members
         .iter()
         .zip(alone.chunks_exact(2))
-        .map(|(app, runs)| AloneRuns { app: *app, all: runs[0].clone(), half: runs[1].clone() })
+        .map(|(app, runs)| AloneRuns { app: *app, full_run: runs[0].clone(), half_run: runs[1].clone() })
         .collect();
-    let mut groups: Vec<Group> = groups
+    let mut groups: Vec<GroupRuns> = groups
         .into_iter()
         .zip(together.chunks_exact(2))
-        .map(|(members, runs)| Group { members, even: runs[0].clone(), found: runs[1].clone(), fixed: None, shared: None })
+        .map(|(members, runs)| GroupRuns { members, even_run: runs[0].clone(), search_run: runs[1].clone(), fixed_run: None, shared_runs: None })
         .collect();
     run_fixed_partitions(&mut groups, sms, &lab, &sharing)?;
     if configuration.compared_as() == Configuration::Base {
         run_shared(&mut groups, &lab, &sharing)?;
     }
-    let results = Results { configuration, sms, alone, groups };
+    let results = CdSearchResults { configuration, sms, alone, groups };
     let title = format!("applications that share {sms} SMs, even and by CD-search, compared with {}", published().source);
     let mut output = StudyOutput::new("cd-search", title);
-    findings::show(&mut output, &results);
+    findings::show_findings(&mut output, &results);
     Ok(output)
 }
 
@@ -128,13 +128,13 @@ fn classify(
 ) -> Result<StudyOutput, StudyError> {
     let profile = |group| SharedRun { cycles: published().own.parameters.profile_cycles, ..sharing(group, Some("cd_search".to_owned())) };
     let tasks: Vec<SharedRun> = members.iter().map(|app| sharing(&vec![*app], None)).chain(groups.iter().map(profile)).collect();
-    let mut alone = lab.all(&tasks).map_err(StudyError::input)?;
+    let mut alone = lab.run_tasks(&tasks).map_err(StudyError::input)?;
     let together = alone.split_off(members.len());
-    let classified: Vec<Classified> = groups.into_iter().zip(together).map(|(members, run)| Classified { members, run }).collect();
+    let classified: Vec<ClassifiedGroup> = groups.into_iter().zip(together).map(|(members, run)| ClassifiedGroup { members, run }).collect();
     let utilisation: Vec<(usize, f64)> = members.iter().zip(&alone).map(|(app, run)| (*app, run.dram_utilisation())).collect();
     let title = format!("the classification of {} pairs, compared with {}", classified.len(), published().source);
     let mut output = StudyOutput::new("cd-search", title);
-    classes::show(&mut output, &classified, &utilisation);
+    classes::show_classes(&mut output, &classified, &utilisation);
     Ok(output)
 }
 
@@ -152,23 +152,23 @@ fn run_curves(
         SharedRun { cycles, ..sharing(&vec![app], policy) }
     };
     let tasks: Vec<SharedRun> = members.iter().flat_map(|app| (1..=CURVE_POINTS).map(|point| limited(*app, point))).collect();
-    let taken = lab.all(&tasks).map_err(StudyError::input)?;
+    let taken = lab.run_tasks(&tasks).map_err(StudyError::input)?;
     let ipc = |runs: &[task::RunResult]| std::array::from_fn(|point| runs[point].apps.first().map_or(0.0, |app| app.ipc()));
-    let curves: Vec<Curve> = members.iter().zip(taken.chunks_exact(CURVE_POINTS as usize)).map(|(app, runs)| Curve { app: *app, ipc: ipc(runs) }).collect();
+    let curves: Vec<IpcCurve> = members.iter().zip(taken.chunks_exact(CURVE_POINTS as usize)).map(|(app, runs)| IpcCurve { app: *app, ipc: ipc(runs) }).collect();
     let title = format!("{} applications by their number of SMs, and the best partitions of {} pairs by these curves", curves.len(), groups.len());
     let mut output = StudyOutput::new("cd-search", title);
-    curves::show(&mut output, &curves, groups, sms);
+    curves::show_curves(&mut output, &curves, groups, sms);
     Ok(output)
 }
 
 /// Runs each group whose partition CD-search changed once more, with CD-search's partition from the start.
 fn run_fixed_partitions(
-    groups: &mut [Group],
+    groups: &mut [GroupRuns],
     sms: u32,
     lab: &warpshard_lab::Lab,
     sharing: &dyn Fn(&Members, Option<String>) -> SharedRun,
 ) -> Result<(), StudyError> {
-    let partitions: Vec<Option<Vec<u32>>> = groups.iter().map(|group| group.partition(sms)).collect();
+    let partitions: Vec<Option<Vec<u32>>> = groups.iter().map(|group| group.chosen_partition(sms)).collect();
     let tasks: Vec<SharedRun> = groups
         .iter()
         .zip(&partitions)
@@ -177,15 +177,15 @@ fn run_fixed_partitions(
             Some(sharing(&group.members, Some(format!("static_partition:sms=[{}]", sms.join(",")))))
         })
         .collect();
-    let mut fixed = lab.all(&tasks).map_err(StudyError::input)?.into_iter();
+    let mut fixed = lab.run_tasks(&tasks).map_err(StudyError::input)?.into_iter();
     for (group, _) in groups.iter_mut().zip(&partitions).filter(|(_, partition)| partition.is_some()) {
-        group.fixed = fixed.next();
+        group.fixed_run = fixed.next();
     }
     Ok(())
 }
 
 /// Runs the mixed groups with all applications on every SM, under SMK and under Maestro.
-fn run_shared(groups: &mut [Group], lab: &warpshard_lab::Lab, sharing: &dyn Fn(&Members, Option<String>) -> SharedRun) -> Result<(), StudyError> {
+fn run_shared(groups: &mut [GroupRuns], lab: &warpshard_lab::Lab, sharing: &dyn Fn(&Members, Option<String>) -> SharedRun) -> Result<(), StudyError> {
     let interleaved = |members: &Members, policy: &str| {
         let mut task = sharing(members, Some(policy.to_owned()));
         for (key, value) in [("gpu.dispatch.sharing", "interleaved"), ("gpu.sm.order", "kernel-gto")] {
@@ -195,9 +195,9 @@ fn run_shared(groups: &mut [Group], lab: &warpshard_lab::Lab, sharing: &dyn Fn(&
     };
     let mixed = || groups.iter().filter(|group| group.is_mixed());
     let tasks: Vec<SharedRun> = mixed().flat_map(|group| ["smk", "maestro"].map(|policy| interleaved(&group.members, policy))).collect();
-    let taken = lab.all(&tasks).map_err(StudyError::input)?;
+    let taken = lab.run_tasks(&tasks).map_err(StudyError::input)?;
     for (group, runs) in groups.iter_mut().filter(|group| group.is_mixed()).zip(taken.chunks_exact(2)) {
-        group.shared = Some(SharedRuns { smk: runs[0].clone(), maestro: runs[1].clone() });
+        group.shared_runs = Some(SharedRuns { smk: runs[0].clone(), maestro: runs[1].clone() });
     }
     Ok(())
 }

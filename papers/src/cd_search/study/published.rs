@@ -13,7 +13,7 @@ use warpshard_lab::published::{Published, read};
 #[serde(deny_unknown_fields)]
 pub(super) struct StudyData {
     pub(super) parameters: Parameters,
-    pub(super) application: Vec<Application>,
+    pub(super) application: Vec<PublishedApplication>,
 }
 
 /// Parameters of the study; `cd-search.toml` explains each.
@@ -31,7 +31,7 @@ pub(super) struct Parameters {
 /// The application types of Table 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Type {
+pub(super) enum ApplicationType {
     Compute,
     Memory,
 }
@@ -39,20 +39,20 @@ pub(super) enum Type {
 /// An application of Table 1.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Application {
+pub(super) struct PublishedApplication {
     pub(super) name: String,
     pub(super) program: String,
     pub(super) parameters: Vec<(String, String)>,
     #[serde(rename = "type")]
-    pub(super) kind: Type,
+    pub(super) kind: ApplicationType,
 }
 
-impl Application {
+impl PublishedApplication {
     /// Returns the inputs of the application's run as text: its parameters, the launch file, and the listings that the launch file names.
     ///
     /// # Errors
     /// Returns a message for the user if the launch file does not exist.
-    pub(super) fn content(&self) -> Result<String, TaskError> {
+    pub(super) fn input_text(&self) -> Result<String, TaskError> {
         let content = warpshard_lab::programs::content(Path::new(&self.program))?;
         Ok(format!("{:?}\n{content}", self.parameters))
     }
@@ -141,26 +141,26 @@ pub(super) enum Quantity {
 /// The key `of` of a published value: its configuration and quantity.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Selector {
+pub(super) struct ValueSelector {
     pub(super) configuration: Configuration,
     pub(super) quantity: Quantity,
 }
 
 /// Returns the parsed `cd-search.toml`.
-pub(super) fn published() -> &'static Published<StudyData, Selector> {
-    static READ: OnceLock<Published<StudyData, Selector>> = OnceLock::new();
-    READ.get_or_init(|| read("cd-search", include_str!("../published/cd-search.toml")))
+pub(super) fn published() -> &'static Published<StudyData, ValueSelector> {
+    static PUBLISHED_FILE: OnceLock<Published<StudyData, ValueSelector>> = OnceLock::new();
+    PUBLISHED_FILE.get_or_init(|| read("cd-search", include_str!("../published/cd-search.toml")))
 }
 
 /// A group of applications, as indices into Table 1.
 pub(super) type Members = Vec<usize>;
 
 /// Returns the applications of Table 1.
-pub(super) fn applications() -> &'static [Application] {
+pub(super) fn applications() -> &'static [PublishedApplication] {
     &published().own.application
 }
 
 /// Returns the indices of the applications of a type.
-pub(super) fn of_type(wanted: Type) -> Members {
+pub(super) fn applications_of_type(wanted: ApplicationType) -> Members {
     (0..applications().len()).filter(|app| applications()[*app].kind == wanted).collect()
 }

@@ -11,16 +11,16 @@ use warpshard_chip::{RunOptions, simulate};
 use warpshard_config::{Loaded, Override};
 use warpshard_energy::Model;
 use warpshard_program::Program;
-use warpshard_workload::{Part, mix};
+use warpshard_workload::{MixedApplication, mix};
 use warpshard_report::metrics::Totals;
 use warpshard_lab::Task;
 
-use super::published::Application;
+use super::published::PublishedApplication;
 
 /// Applications, machine and policy of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SharedRun {
-    pub(super) apps: Vec<&'static Application>,
+    pub(super) apps: Vec<&'static PublishedApplication>,
     /// A policy in the form of the option `--policy`.
     pub(super) policy: Option<String>,
     pub(super) machine: &'static str,
@@ -73,12 +73,12 @@ impl RunResult {
     }
 
     /// Returns true for each application that CD-search classified as memory-intensive; empty if the run ended before the classification.
-    pub(super) fn classes(&self) -> Vec<bool> {
-        self.last("memory_intensive").iter().map(|(_, memory)| *memory > 0.0).collect()
+    pub(super) fn memory_intensive_flags(&self) -> Vec<bool> {
+        self.last_signals("memory_intensive").iter().map(|(_, memory)| *memory > 0.0).collect()
     }
 
     /// Returns the last value of a signal at each SM, ordered by SM.
-    pub(super) fn last(&self, name: &str) -> Vec<(u16, f64)> {
+    pub(super) fn last_signals(&self, name: &str) -> Vec<(u16, f64)> {
         let mut all: Vec<(u16, f64)> = Vec::new();
         for (_, sm, _, value) in self.signals.iter().filter(|(_, _, other, _)| other == name) {
             match all.iter_mut().find(|(known, _)| known == sm) {
@@ -117,7 +117,7 @@ impl Task for SharedRun {
     fn key(&self) -> Result<String, TaskError> {
         let mut files = String::new();
         for app in &self.apps {
-            files += &app.content()?;
+            files += &app.input_text()?;
         }
         let machine = self.machine()?.provenance.to_toml();
         Ok(format!("sharing {self} {} {machine} {:08x}", self.cycles, crc32fast::hash(files.as_bytes())))
@@ -125,9 +125,9 @@ impl Task for SharedRun {
 
     fn run(&self) -> Result<RunResult, TaskError> {
         let machine = self.machine()?.machine;
-        let part = |app: &&Application| -> Result<Part, TaskError> {
+        let part = |app: &&PublishedApplication| -> Result<MixedApplication, TaskError> {
             let program = Program::load(Path::new(&app.program), Some(70), &app.parameters)?;
-            Ok(Part { workload: program.workload()?, priority: 0 })
+            Ok(MixedApplication { workload: program.workload()?, priority: 0 })
         };
         let parts = self.apps.iter().map(part).collect::<Result<Vec<_>, _>>()?;
         let again = parts.len() > 1;

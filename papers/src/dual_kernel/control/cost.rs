@@ -31,14 +31,14 @@ pub(super) enum Technique {
 
 /// The cost of preempting a CTA, measured or estimated.
 #[derive(Clone, Copy, Debug, PartialEq, warpshard_state::State)]
-pub(super) struct Cost {
+pub(super) struct PreemptionCost {
     /// Latency in core cycles.
     pub(super) latency: f64,
     /// Overhead in wasted warp instructions.
     pub(super) overhead: f64,
 }
 
-impl Cost {
+impl PreemptionCost {
     /// A cost of zero.
     pub(super) const ZERO: Self = Self { latency: 0.0, overhead: 0.0 };
     /// The cost of a technique that is impossible or has no estimate.
@@ -61,7 +61,7 @@ pub(super) fn own_cpi(cta: &CtaProgress, now: Cycle) -> Option<f64> {
 
 /// Statistics over the CTAs of a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Statistics {
+pub(super) struct KernelStatistics {
     /// Mean warp instructions of ended CTAs.
     pub(super) instructions: Option<f64>,
     /// Mean and standard deviation of the CPI of ended CTAs.
@@ -70,9 +70,9 @@ pub(super) struct Statistics {
     pub(super) running_deviation: Option<f64>,
 }
 
-impl Statistics {
+impl KernelStatistics {
     /// Computes the statistics of a kernel over all SMs at `now`.
-    pub(super) fn of(kernel: KernelIndex, sms: &[SmProgress], now: Cycle) -> Self {
+    pub(super) fn compute(kernel: KernelIndex, sms: &[SmProgress], now: Cycle) -> Self {
         let mut ended = EndedCtas::default();
         sms.iter().flat_map(|sm| &sm.ended).filter(|(of, _)| *of == kernel).for_each(|(_, of)| ended.add(of));
         let running = sms.iter().flat_map(|sm| &sm.resident).filter(|cta| cta.kernel == kernel);
@@ -80,7 +80,7 @@ impl Statistics {
         Self {
             instructions: ended.instructions().map(|(mean, _)| mean),
             ended_cpi: ended.cpi(),
-            running_deviation: (running.len() > 1).then(|| deviation(&running)),
+            running_deviation: (running.len() > 1).then(|| standard_deviation(&running)),
         }
     }
 
@@ -96,7 +96,7 @@ impl Statistics {
     }
 }
 
-fn deviation(values: &[f64]) -> f64 {
+fn standard_deviation(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
 }
@@ -106,7 +106,7 @@ fn deviation(values: &[f64]) -> f64 {
 pub(super) struct EstimateInput<'a> {
     pub(super) cta: &'a CtaProgress,
     pub(super) now: Cycle,
-    pub(super) statistics: Statistics,
+    pub(super) statistics: KernelStatistics,
     pub(super) cpi_source: CpiSource,
     /// Bytes of context per core cycle: the SM's share of the DRAM bandwidth.
     pub(super) bandwidth: f64,
@@ -120,24 +120,24 @@ pub(super) struct EstimateInput<'a> {
 
 impl EstimateInput<'_> {
     /// Returns the cost of a technique.
-    pub(super) fn cost(&self, technique: Technique) -> Cost {
+    pub(super) fn technique_cost(&self, technique: Technique) -> PreemptionCost {
         let cta = self.cta;
         let own = own_cpi(cta, self.now);
         match technique {
-            Technique::Flush if self.may_flush => Cost { latency: 0.0, overhead: cta.executed as f64 },
-            Technique::Flush => Cost::MAX,
+            Technique::Flush if self.may_flush => PreemptionCost { latency: 0.0, overhead: cta.executed as f64 },
+            Technique::Flush => PreemptionCost::MAX,
             Technique::Switch => {
                 let latency = self.switch_cycles();
                 // Before the first instruction the IPC is unknown.
                 let overhead = own.filter(|cpi| *cpi > 0.0).map_or(f64::INFINITY, |cpi| 2.0 * latency / cpi);
-                Cost { latency, overhead }
+                PreemptionCost { latency, overhead }
             }
             Technique::Drain => {
                 let left = self.statistics.instructions.map(|mean| mean - cta.executed as f64);
                 let left = left.filter(|left| *left >= 0.0 || !self.unknown_beyond_mean).map(|left| left.max(0.0));
                 let estimate = || Some(left? * self.statistics.cpi(self.cpi_source, own)?);
                 let latency = self.known.or_else(estimate).filter(|latency| latency.is_finite());
-                latency.map_or(Cost::MAX, |latency| Cost { latency, overhead: 0.0 })
+                latency.map_or(PreemptionCost::MAX, |latency| PreemptionCost { latency, overhead: 0.0 })
             }
         }
     }

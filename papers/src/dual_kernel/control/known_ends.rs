@@ -1,6 +1,6 @@
 //! Oracle's knowledge of the end of each CTA that is not preempted.
 //!
-//! A run of the same machine from the same state provides the knowledge. In this run a [`Watch`] records, in the timeline, the core cycles
+//! A run of the same machine from the same state provides the knowledge. In this run a [`CtaEndWatch`] records, in the timeline, the core cycles
 //! until the end of each CTA that is resident when a kernel arrives:
 //!
 //! | name | of | meaning |
@@ -33,37 +33,37 @@ impl KnownEnds {
     }
 
     /// Returns the core cycles until a CTA ends; infinite for a CTA without a known end.
-    pub(super) fn left(&self, kernel: KernelIndex, cta: CtaIndex) -> f64 {
+    pub(super) fn cycles_until_end(&self, kernel: KernelIndex, cta: CtaIndex) -> f64 {
         self.cycles.get(&(kernel, cta)).copied().unwrap_or(f64::INFINITY)
     }
 }
 
 /// A watch over the CTAs that are resident at a cut.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
-pub(super) struct Watch {
-    began: Cycle,
-    next: Cycle,
-    until: Cycle,
+pub(super) struct CtaEndWatch {
+    began_at: Cycle,
+    next_poll: Cycle,
+    ends_at: Cycle,
     /// Watched CTAs that have not ended.
     ctas: Vec<(SmId, KernelIndex, CtaIndex)>,
 }
 
-impl Watch {
+impl CtaEndWatch {
     /// Starts a watch of `cycles` core cycles.
     pub(super) fn new(seen: &Observation<'_>, cycles: u64) -> Self {
         let ctas = (0..).map(SmId).zip(seen.ctas).flat_map(|(id, sm)| sm.resident.iter().map(move |cta| (id, cta.kernel, cta.cta)));
         let until = seen.cycle.after(cycles);
-        Self { began: seen.cycle, next: seen.cycle.after(POLL_CYCLES).min(until), until, ctas: ctas.collect() }
+        Self { began_at: seen.cycle, next_poll: seen.cycle.after(POLL_CYCLES).min(until), ends_at: until, ctas: ctas.collect() }
     }
 
     /// Returns the cycle of the next poll.
     pub(super) fn alarm(&self) -> Cycle {
-        self.next
+        self.next_poll
     }
 
     /// Records the CTAs that have ended; returns true if the watch is over.
     pub(super) fn record_ends(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) -> bool {
-        let began = self.began;
+        let began = self.began_at;
         self.ctas.retain(|(id, kernel, cta)| {
             let gone = seen.ctas.get(id.index()).map_or(&[][..], |sm| &sm.gone);
             let Some(gone) = gone.iter().find(|gone| (gone.kernel, gone.cta) == (*kernel, *cta) && gone.left >= began) else { return true };
@@ -74,7 +74,7 @@ impl Watch {
             }
             false
         });
-        self.next = seen.cycle.after(POLL_CYCLES).min(self.until);
-        seen.cycle >= self.until
+        self.next_poll = seen.cycle.after(POLL_CYCLES).min(self.ends_at);
+        seen.cycle >= self.ends_at
     }
 }

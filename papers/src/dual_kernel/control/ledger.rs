@@ -22,7 +22,7 @@
 use warpshard_base::{Cycle, KernelIndex, SmId};
 use warpshard_control::{CtaProgress, DecisionSet, Observation, Preemption};
 
-use super::cost::{Cost, Technique};
+use super::cost::{PreemptionCost, Technique};
 
 /// Core cycles between two polls.
 const POLL_CYCLES: u64 = 200;
@@ -33,41 +33,41 @@ pub(super) struct Victim {
     pub(super) sm: SmId,
     pub(super) cta: CtaProgress,
     pub(super) technique: Technique,
-    pub(super) estimate: Cost,
+    pub(super) estimate: PreemptionCost,
 }
 
 /// A request with victims that are still resident.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct OpenRequest {
-    at: Cycle,
+    requested_at: Cycle,
     victims: Vec<Victim>,
     /// Per SM, the maximum latency and the total overhead of the victims that have left.
-    left: Vec<(u64, f64)>,
+    departed_costs: Vec<(u64, f64)>,
     /// Resident warp cycles since the request.
     residency: u64,
-    next: Cycle,
+    next_poll: Cycle,
 }
 
 /// The record of the current request.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct Ledger {
-    open: Option<OpenRequest>,
+    open_request: Option<OpenRequest>,
 }
 
 impl Ledger {
     /// Returns the cycle of the next poll.
     pub(super) fn alarm(&self) -> Option<Cycle> {
-        self.open.as_ref().map(|open| open.next)
+        self.open_request.as_ref().map(|open| open.next_poll)
     }
 
     /// Returns true while victims of the request are resident.
     pub(super) fn is_open(&self) -> bool {
-        self.open.is_some()
+        self.open_request.is_some()
     }
 
     /// Starts a request. A request whose victims are still resident is closed without a result.
     /// `may_leave` returns true for a kernel whose CTAs may be preempted.
-    pub(super) fn open(
+    pub(super) fn open_request(
         &mut self,
         task: KernelIndex,
         victims: Vec<Victim>,
@@ -100,18 +100,18 @@ impl Ledger {
             }
         }
         let left = vec![(0, 0.0); seen.ctas.len()];
-        let open = OpenRequest { at: seen.cycle, victims, left, residency: 0, next: seen.cycle.after(POLL_CYCLES) };
-        self.open = (!open.victims.is_empty()).then_some(open);
+        let open = OpenRequest { requested_at: seen.cycle, victims, departed_costs: left, residency: 0, next_poll: seen.cycle.after(POLL_CYCLES) };
+        self.open_request = (!open.victims.is_empty()).then_some(open);
     }
 
     /// Records the victims that have left, and the utilisation after the last one.
     pub(super) fn record_departures(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
-        let Some(open) = &mut self.open else { return };
+        let Some(open) = &mut self.open_request else { return };
         if let Some(column) = seen.sms.column("resident_warp_cycles") {
             open.residency += seen.sms.sum(column);
         }
-        open.next = seen.cycle.after(POLL_CYCLES);
-        let OpenRequest { at, victims, left, .. } = open;
+        open.next_poll = seen.cycle.after(POLL_CYCLES);
+        let OpenRequest { requested_at: at, victims, departed_costs: left, .. } = open;
         victims.retain(|victim| {
             let gone = seen.ctas.get(victim.sm.index()).and_then(|sm| {
                 let same = |gone: &&warpshard_control::DepartedCta| (gone.kernel, gone.cta) == (victim.cta.kernel, victim.cta.cta);
@@ -149,7 +149,7 @@ impl Ledger {
         if victims.is_empty() {
             let slots = u64::from(seen.facts.warps_per_sm) * seen.ctas.len() as u64 * (seen.cycle.0 - at.0);
             out.signal(None, "utilisation", open.residency as f64 / slots.max(1) as f64);
-            self.open = None;
+            self.open_request = None;
         }
     }
 }

@@ -35,15 +35,15 @@ use warpshard_policy::registry::PolicyError;
 
 pub use times::{CtaTimes, SIGNALS_PER_CTA};
 
-use known_ends::{KnownEnds, KnownEnd, Watch};
-use cost::{CpiSource, Statistics, Technique, EstimateInput};
+use known_ends::{KnownEnds, KnownEnd, CtaEndWatch};
+use cost::{CpiSource, KernelStatistics, Technique, EstimateInput};
 use ledger::{Ledger, Victim};
 use victim::{TechniqueCost, VictimSearch, best_technique, ctas_of};
 
 /// A preemption scheme: choice of victims, and source of the estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scheme {
+pub enum PreemptionScheme {
     /// The scheme of the thesis.
     #[default]
     Dual,
@@ -55,7 +55,7 @@ pub enum Scheme {
     ChimeraPlus,
 }
 
-impl Scheme {
+impl PreemptionScheme {
     /// Returns true if CTAs of both kernels share SMs.
     pub fn shares_sms(self) -> bool {
         matches!(self, Self::Dual | Self::Oracle)
@@ -67,7 +67,7 @@ impl Scheme {
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
     /// The preemption scheme.
-    pub scheme: Scheme,
+    pub scheme: PreemptionScheme,
     /// Bound of the preemption latency, in core cycles.
     pub bound: u64,
     /// Core cycles of the bound for a decision and its transfer to the SM.
@@ -89,7 +89,7 @@ pub struct Parameters {
 impl Default for Parameters {
     fn default() -> Self {
         Self {
-            scheme: Scheme::Dual,
+            scheme: PreemptionScheme::Dual,
             bound: 2800,
             slack: 0,
             idempotent: Vec::new(),
@@ -110,12 +110,12 @@ pub struct DualKernel {
     #[state(fixed)]
     known: Option<KnownEnds>,
     ledger: Ledger,
-    watch: Option<Watch>,
-    /// Number of requests; `ended` counts the requests whose kernel has ended.
-    requested: u32,
-    ended: u32,
+    watch: Option<CtaEndWatch>,
+    /// Number of requests; `ended_count` counts the requests whose kernel has ended.
+    request_count: u32,
+    ended_count: u32,
     /// True if the watch of a run that only watches is over.
-    watched: bool,
+    is_watch_over: bool,
 }
 
 impl DualKernel {
@@ -151,24 +151,24 @@ impl DualKernel {
         if bound <= slack {
             return wrong(format!("`bound` = {bound} and `slack` = {slack} leave no cycle for preemption"));
         }
-        if (scheme == Scheme::Oracle) != (parameters.known.is_some() || parameters.watch > 0) {
+        if (scheme == PreemptionScheme::Oracle) != (parameters.known.is_some() || parameters.watch > 0) {
             return wrong(
                 "`scheme` = \"oracle\" requires `known` or `watch`, which no other scheme takes: `warpshard study dual-kernel` sets both"
                     .into(),
             );
         }
         let known = parameters.known.as_deref().map(KnownEnds::new);
-        Ok(Self { parameters, known, ledger: Ledger::default(), watch: None, requested: 0, ended: 0, watched: false })
+        Ok(Self { parameters, known, ledger: Ledger::default(), watch: None, request_count: 0, ended_count: 0, is_watch_over: false })
     }
 
     /// Returns the technique of each resident CTA of an SM, in the order of `sm.resident`.
-    fn techniques(&self, sm: &SmProgress, seen: &Observation<'_>, known: &mut BTreeMap<KernelIndex, Statistics>) -> Vec<TechniqueCost> {
+    fn techniques(&self, sm: &SmProgress, seen: &Observation<'_>, known: &mut BTreeMap<KernelIndex, KernelStatistics>) -> Vec<TechniqueCost> {
         let facts = seen.facts;
-        let cpi_source = if self.parameters.scheme == Scheme::Chimera { CpiSource::Own } else { CpiSource::LowerDeviation };
-        let bound = self.bound();
+        let cpi_source = if self.parameters.scheme == PreemptionScheme::Chimera { CpiSource::Own } else { CpiSource::LowerDeviation };
+        let bound = self.latency_bound();
         let one = |cta: &CtaProgress| {
             let name = facts.kernels.get(cta.kernel.index()).map_or("", |kernel| &kernel.name);
-            let statistics = *known.entry(cta.kernel).or_insert_with(|| Statistics::of(cta.kernel, seen.ctas, seen.cycle));
+            let statistics = *known.entry(cta.kernel).or_insert_with(|| KernelStatistics::compute(cta.kernel, seen.ctas, seen.cycle));
             let view = EstimateInput {
                 cta,
                 now: seen.cycle,
@@ -177,24 +177,24 @@ impl DualKernel {
                 bandwidth: facts.peaks.dram_bytes / seen.ctas.len().max(1) as f64,
                 may_flush: !cta.wrote || self.is_idempotent(name),
                 unknown_beyond_mean: self.parameters.unknown_beyond_mean,
-                known: self.known.as_ref().map(|known| known.left(cta.kernel, cta.cta)),
+                known: self.known.as_ref().map(|known| known.cycles_until_end(cta.kernel, cta.cta)),
             };
-            best_technique(|technique| view.cost(technique), bound)
+            best_technique(|technique| view.technique_cost(technique), bound)
         };
         sm.resident.iter().map(one).collect()
     }
 
     /// Returns true if the last request of the run has arrived.
-    fn requests_done(&self) -> bool {
-        self.parameters.requests > 0 && self.requested >= self.parameters.requests
+    fn has_last_request_arrived(&self) -> bool {
+        self.parameters.requests > 0 && self.request_count >= self.parameters.requests
     }
 
     /// Returns true if this run only records the ends of CTAs for a later run of `oracle`.
-    fn only_watches(&self) -> bool {
-        self.parameters.scheme == Scheme::Oracle && self.known.is_none()
+    fn records_only_ends(&self) -> bool {
+        self.parameters.scheme == PreemptionScheme::Oracle && self.known.is_none()
     }
 
-    fn bound(&self) -> f64 {
+    fn latency_bound(&self) -> f64 {
         (self.parameters.bound - self.parameters.slack) as f64
     }
 
@@ -231,9 +231,9 @@ impl DualKernel {
                     may_leave,
                     leaving,
                     chosen: &chosen,
-                    bound: self.bound(),
+                    bound: self.latency_bound(),
                 };
-                scene.victims(wanted)
+                scene.choose_victims(wanted)
             } else {
                 (may_leave & !leaving, wanted)
             };
@@ -258,7 +258,7 @@ impl DualKernel {
         }
         let reason = format!("{task} arrived: {} victims for {wanted} CTAs on each SM", victims.len());
         out.because(if short > 0 { format!("{reason}; {short} positions were not found") } else { reason });
-        self.ledger.open(task, victims, seen, out, |kernel| is_below(kernel, task, facts));
+        self.ledger.open_request(task, victims, seen, out, |kernel| is_below(kernel, task, facts));
     }
 
     /// Assigns all SMs to the applications of the lowest priority.
@@ -297,11 +297,11 @@ impl Controller for DualKernel {
     }
 
     fn alarm(&self) -> Option<Cycle> {
-        self.ledger.alarm().into_iter().chain(self.watch.as_ref().map(Watch::alarm)).min()
+        self.ledger.alarm().into_iter().chain(self.watch.as_ref().map(CtaEndWatch::alarm)).min()
     }
 
     fn is_over(&self) -> bool {
-        self.watched || self.parameters.requests > 0 && self.ended >= self.parameters.requests && !self.ledger.is_open()
+        self.is_watch_over || self.parameters.requests > 0 && self.ended_count >= self.parameters.requests && !self.ledger.is_open()
     }
 
     fn knobs(&self) -> KnobSet {
@@ -320,7 +320,7 @@ impl Controller for DualKernel {
         self.ledger.record_departures(seen, out);
         if self.watch.as_mut().is_some_and(|watch| watch.record_ends(seen, out)) {
             self.watch = None;
-            self.watched = self.only_watches();
+            self.is_watch_over = self.records_only_ends();
         }
         if seen.cycle == Cycle(0) {
             if !self.parameters.scheme.shares_sms() {
@@ -332,17 +332,17 @@ impl Controller for DualKernel {
         for event in seen.events {
             match event.kind {
                 EventKind::KernelEnded(kernel) if of_task(kernel) => {
-                    self.ended += 1;
+                    self.ended_count += 1;
                     if !self.parameters.scheme.shares_sms() {
                         Self::release_sms(seen, out);
                     }
                 }
-                EventKind::KernelReady(kernel) if of_task(kernel) && !self.requests_done() => {
-                    self.requested += 1;
+                EventKind::KernelReady(kernel) if of_task(kernel) && !self.has_last_request_arrived() => {
+                    self.request_count += 1;
                     if self.parameters.watch > 0 {
-                        self.watch = Some(Watch::new(seen, self.parameters.watch));
+                        self.watch = Some(CtaEndWatch::new(seen, self.parameters.watch));
                     }
-                    if self.only_watches() {
+                    if self.records_only_ends() {
                         out.signal(None, "request", f64::from(kernel.0));
                     } else {
                         self.preempt_for(kernel, seen, out);

@@ -12,9 +12,9 @@ use warpshard_chip::{RunOptions, simulate};
 use warpshard_stats::TimelineEntry;
 use warpshard_lab::Task;
 
-use super::oracle::Chain;
-use super::published::{Scheme, published};
-use super::task::{Knowledge, PreemptedRun, Stratum};
+use super::oracle::OracleChain;
+use super::published::{PublishedScheme, published};
+use super::task::{EndKnowledge, PreemptedRun, KernelStratum};
 
 /// Counts and figures of one request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,14 +46,14 @@ pub(super) struct RequestCounts {
 
 /// The cost of preempting a benchmark: its requests at one bound.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Counts {
+pub(super) struct PreemptionCounts {
     /// Bound of the preemption latency in core cycles.
     pub(super) bound: u64,
     pub(super) requests: Vec<RequestCounts>,
 }
 
 impl Task for PreemptedRun {
-    type Result = Counts;
+    type Result = PreemptionCounts;
 
     fn key(&self) -> Result<String, TaskError> {
         let own = &published().own;
@@ -65,15 +65,15 @@ impl Task for PreemptedRun {
         Ok(format!("preempt {self} by point {rest} {machine} {:08x}", crc32fast::hash(files.as_bytes())))
     }
 
-    fn run(&self) -> Result<Counts, TaskError> {
+    fn run(&self) -> Result<PreemptionCounts, TaskError> {
         let machine = self.setup.machine(Some(self.scheme))?.machine;
         let per_us = machine.clocks.core.0 / 1000;
         let workload = self.workload(&machine)?;
         let names: Vec<String> = workload.kernels.iter().map(|kernel| kernel.info.name.clone()).collect();
-        let outcome = if self.scheme == Scheme::Oracle {
-            Chain { cell: self, machine: &machine, per_us }.run()?
+        let outcome = if self.scheme == PublishedScheme::Oracle {
+            OracleChain { cell: self, machine: &machine, per_us }.run()?
         } else {
-            let controllers = vec![self.policy(per_us, &Knowledge::Estimates)?];
+            let controllers = vec![self.policy(per_us, &EndKnowledge::Estimates)?];
             let options = RunOptions { max_cycles: Some(self.max_cycles()), controllers, ..RunOptions::default() };
             simulate(&machine, &Arc::new(workload), options)?.outcome
         };
@@ -85,15 +85,15 @@ impl Task for PreemptedRun {
     }
 }
 
-impl Task for Stratum {
-    type Result = Counts;
+impl Task for KernelStratum {
+    type Result = PreemptionCounts;
 
     fn key(&self) -> Result<String, TaskError> {
         Ok(format!("{} at {:?}", self.cell.key()?, self.arrivals))
     }
 
-    fn run(&self) -> Result<Counts, TaskError> {
-        let mut all = Counts::default();
+    fn run(&self) -> Result<PreemptionCounts, TaskError> {
+        let mut all = PreemptionCounts::default();
         for at in &self.arrivals {
             let one = PreemptedRun { points: 1, at: Some(*at), ..self.cell.clone() }.run()?;
             all.bound = one.bound;
@@ -104,9 +104,9 @@ impl Task for Stratum {
 }
 
 /// Collects the requests of a timeline; `kernel` returns the name of a launch and the cycle in which it ended.
-pub(super) fn request_counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u32) -> Option<(String, Option<u64>)>) -> Counts {
+pub(super) fn request_counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u32) -> Option<(String, Option<u64>)>) -> PreemptionCounts {
     let ended = |number: u32| kernel(number)?.1;
-    let mut counts = Counts { bound, ..Counts::default() };
+    let mut counts = PreemptionCounts { bound, ..PreemptionCounts::default() };
     let signals: Vec<(u64, Option<u16>, &str, f64)> = timeline
         .iter()
         .filter_map(|entry| Some((entry.cycle, entry.sm, entry.name, entry.value.filter(|_| entry.reason.is_empty())?)))

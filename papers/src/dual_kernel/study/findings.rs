@@ -1,39 +1,39 @@
 //! Figures of the runs next to the published figures: means over benchmarks, each with the same weight.
 
-use warpshard_report::bars::{Bars, Group as BarGroup};
+use warpshard_report::bars::{BarGroup, Bars};
 use warpshard_lab::output::StudyOutput;
 use warpshard_lab::published::Value;
 use warpshard_lab::statistics::mean;
 
-use super::figures::{Figures, BenchmarkRuns};
-use super::published::{Configuration, Selector, Quantity, SCHEMES, Scheme, published};
+use super::figures::{PreemptionFigures, BenchmarkRuns};
+use super::published::{Configuration, ValueSelector, Quantity, SCHEMES, PublishedScheme, published};
 
 /// The runs of a study.
 #[derive(Clone, Debug)]
-pub(super) struct Results {
+pub(super) struct DualKernelResults {
     pub(super) configuration: Configuration,
     /// Core cycles of the task alone.
     pub(super) task_alone: f64,
-    pub(super) points: Vec<BenchmarkRuns>,
+    pub(super) benchmarks: Vec<BenchmarkRuns>,
 }
 
-impl Results {
+impl DualKernelResults {
     /// Returns the mean of a figure over the benchmarks that have the figure.
-    fn mean(&self, scheme: Scheme, bound: u32, of: impl Fn(&Figures) -> Option<f64>) -> Option<f64> {
-        mean(self.points.iter().filter_map(|point| of(point.of(scheme, bound)?)))
+    fn mean_figure(&self, scheme: PublishedScheme, bound: u32, of: impl Fn(&PreemptionFigures) -> Option<f64>) -> Option<f64> {
+        mean(self.benchmarks.iter().filter_map(|point| of(point.figures_of(scheme, bound)?)))
     }
 
     /// Returns the spread of a mean over benchmarks, from the spread of each benchmark.
-    fn mean_spread(&self, scheme: Scheme, bound: u32, of: impl Fn(&Figures) -> Option<f64>) -> Option<f64> {
-        let all: Vec<f64> = self.points.iter().filter_map(|point| of(point.of(scheme, bound)?)).collect();
+    fn mean_spread(&self, scheme: PublishedScheme, bound: u32, of: impl Fn(&PreemptionFigures) -> Option<f64>) -> Option<f64> {
+        let all: Vec<f64> = self.benchmarks.iter().filter_map(|point| of(point.figures_of(scheme, bound)?)).collect();
         let sum = all.iter().map(|spread| spread.powi(2)).sum::<f64>();
         (!all.is_empty()).then(|| sum.sqrt() / all.len() as f64)
     }
 
     /// Returns true if Oracle has no more than the dual kernel, and the dual kernel no more than Chimera, at every bound.
-    fn in_order(&self, of: impl Fn(&Figures) -> Option<f64>) -> Option<bool> {
+    fn schemes_are_in_order(&self, of: impl Fn(&PreemptionFigures) -> Option<f64>) -> Option<bool> {
         let at = |bound: &u32| {
-            let [oracle, dual, chimera] = [Scheme::Oracle, Scheme::Dual, Scheme::Chimera].map(|scheme| self.mean(scheme, *bound, &of));
+            let [oracle, dual, chimera] = [PublishedScheme::Oracle, PublishedScheme::Dual, PublishedScheme::Chimera].map(|scheme| self.mean_figure(scheme, *bound, &of));
             Some(oracle? <= dual? && dual? <= chimera?)
         };
         let all: Option<Vec<bool>> = published().own.parameters.bounds.iter().map(at).collect();
@@ -44,67 +44,67 @@ impl Results {
     /// violations.
     fn drain_error(&self, bound: u32) -> Option<f64> {
         let one = |point: &BenchmarkRuns| {
-            let (chimera, dual) = (point.of(Scheme::Chimera, bound)?, point.of(Scheme::Dual, bound)?);
+            let (chimera, dual) = (point.figures_of(PublishedScheme::Chimera, bound)?, point.figures_of(PublishedScheme::Dual, bound)?);
             let fewer = dual.violation_rate()? < chimera.violation_rate()?;
             fewer.then_some(chimera.mean_drain_error()? - dual.mean_drain_error()?)
         };
-        mean(self.points.iter().filter_map(one))
+        mean(self.benchmarks.iter().filter_map(one))
     }
 
-    fn grade(&self, value: &Value<Selector>, output: &mut StudyOutput) {
-        let Selector { quantity, scheme, bound } = value.of;
+    fn grade(&self, value: &Value<ValueSelector>, output: &mut StudyOutput) {
+        let ValueSelector { quantity, scheme, bound } = value.of;
         let tightest = published().own.parameters.bounds.iter().min().copied().unwrap_or_default();
         let shown = |order: Option<bool>| order.map_or("-", |holds| if holds { "yes" } else { "no" }).to_owned();
         match quantity {
             Quantity::Violations => {
-                output.graded_number(value, self.mean(scheme, bound, Figures::violation_rate), "");
+                output.grade_number(value, self.mean_figure(scheme, bound, PreemptionFigures::violation_rate), "");
             }
             Quantity::Deadlines => {
-                output.graded_number(value, self.mean(scheme, bound, |figures| figures.missed_rate(self.task_alone)), "");
+                output.grade_number(value, self.mean_figure(scheme, bound, |figures| figures.missed_rate(self.task_alone)), "");
             }
             Quantity::Overhead => {
-                output.graded_number(value, self.mean(scheme, bound, Figures::overhead_rate), "");
+                output.grade_number(value, self.mean_figure(scheme, bound, PreemptionFigures::overhead_rate), "");
             }
             Quantity::ViolationOrder => {
-                let order = self.in_order(Figures::violation_rate);
-                output.graded_direction(value, shown(order), order);
+                let order = self.schemes_are_in_order(PreemptionFigures::violation_rate);
+                output.grade_direction(value, shown(order), order);
             }
             Quantity::OverheadOrder => {
-                let order = self.in_order(Figures::overhead_rate);
-                output.graded_direction(value, shown(order), order);
+                let order = self.schemes_are_in_order(PreemptionFigures::overhead_rate);
+                output.grade_direction(value, shown(order), order);
             }
             Quantity::OverheadReduction => {
-                let of = |scheme| self.mean(scheme, tightest, Figures::overhead_rate);
-                let ours = of(Scheme::Dual).zip(of(Scheme::Chimera)).map(|(dual, chimera)| 100.0 * (chimera - dual) / chimera);
-                output.graded_number(value, ours, "");
+                let of = |scheme| self.mean_figure(scheme, tightest, PreemptionFigures::overhead_rate);
+                let ours = of(PublishedScheme::Dual).zip(of(PublishedScheme::Chimera)).map(|(dual, chimera)| 100.0 * (chimera - dual) / chimera);
+                output.grade_number(value, ours, "");
             }
             Quantity::Utilisation => {
-                let of = |scheme| self.mean(scheme, tightest, Figures::mean_utilisation);
-                let ours = of(Scheme::Dual).zip(of(Scheme::Chimera)).map(|(dual, chimera)| dual / chimera);
-                output.graded_number(value, ours, "");
+                let of = |scheme| self.mean_figure(scheme, tightest, PreemptionFigures::mean_utilisation);
+                let ours = of(PublishedScheme::Dual).zip(of(PublishedScheme::Chimera)).map(|(dual, chimera)| dual / chimera);
+                output.grade_number(value, ours, "");
             }
             Quantity::DrainError => {
-                output.graded_number(value, self.drain_error(tightest), "");
+                output.grade_number(value, self.drain_error(tightest), "");
             }
         }
     }
 }
 
-fn name(scheme: Scheme) -> &'static str {
+fn name(scheme: PublishedScheme) -> &'static str {
     match scheme {
-        Scheme::Dual => "dual kernel",
-        Scheme::Oracle => "Oracle",
-        Scheme::Chimera => "Chimera",
-        Scheme::ChimeraPlus => "Chimera+",
+        PublishedScheme::Dual => "dual kernel",
+        PublishedScheme::Oracle => "Oracle",
+        PublishedScheme::Chimera => "Chimera",
+        PublishedScheme::ChimeraPlus => "Chimera+",
     }
 }
 
-fn shown(value: Option<f64>) -> String {
+fn format_or_dash(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"))
 }
 
 /// Adds the tables, the comparison and the bar charts to the output.
-pub(super) fn show(output: &mut StudyOutput, results: &Results) {
+pub(super) fn show_findings(output: &mut StudyOutput, results: &DualKernelResults) {
     show_means(output, results);
     show_benchmarks(output, results);
     show_kernels(output, results);
@@ -116,13 +116,13 @@ pub(super) fn show(output: &mut StudyOutput, results: &Results) {
         output.note("published values are compared with the configurations `base` and `in-turn` only".into());
     }
     for (file, title, of) in [
-        ("violations.svg", "Preemptions above the bound", Figures::violation_rate as fn(&Figures) -> Option<f64>),
-        ("overhead.svg", "Overhead over flushing", Figures::overhead_rate),
+        ("violations.svg", "Preemptions above the bound", PreemptionFigures::violation_rate as fn(&PreemptionFigures) -> Option<f64>),
+        ("overhead.svg", "Overhead over flushing", PreemptionFigures::overhead_rate),
     ] {
-        let schemes = [Scheme::Chimera, Scheme::Dual, Scheme::Oracle];
+        let schemes = [PublishedScheme::Chimera, PublishedScheme::Dual, PublishedScheme::Oracle];
         let group = |bound: &u32| BarGroup {
             name: format!("{bound} us"),
-            values: schemes.iter().map(|scheme| results.mean(*scheme, *bound, of).unwrap_or(0.0)).collect(),
+            values: schemes.iter().map(|scheme| results.mean_figure(*scheme, *bound, of).unwrap_or(0.0)).collect(),
         };
         output.bars(
             file,
@@ -137,7 +137,7 @@ pub(super) fn show(output: &mut StudyOutput, results: &Results) {
     }
 }
 
-fn show_means(output: &mut StudyOutput, results: &Results) {
+fn show_means(output: &mut StudyOutput, results: &DualKernelResults) {
     output.columns(&[
         "bound us",
         "scheme",
@@ -157,32 +157,32 @@ fn show_means(output: &mut StudyOutput, results: &Results) {
     ]);
     for bound in &published().own.parameters.bounds {
         for scheme in SCHEMES {
-            let of = |of: &dyn Fn(&Figures) -> Option<f64>| shown(results.mean(scheme, *bound, of));
-            if results.points.iter().all(|point| point.of(scheme, *bound).is_none()) {
+            let of = |of: &dyn Fn(&PreemptionFigures) -> Option<f64>| format_or_dash(results.mean_figure(scheme, *bound, of));
+            if results.benchmarks.iter().all(|point| point.figures_of(scheme, *bound).is_none()) {
                 continue;
             }
             output.row(vec![
                 bound.to_string(),
                 name(scheme).into(),
-                of(&Figures::violation_rate),
-                shown(results.mean_spread(scheme, *bound, Figures::violation_spread)),
-                of(&Figures::late_rate),
+                of(&PreemptionFigures::violation_rate),
+                format_or_dash(results.mean_spread(scheme, *bound, PreemptionFigures::violation_spread)),
+                of(&PreemptionFigures::late_rate),
                 of(&|figures| figures.missed_rate(results.task_alone)),
-                of(&Figures::overhead_rate),
-                shown(results.mean_spread(scheme, *bound, Figures::overhead_spread)),
-                of(&Figures::enforced_rate),
+                of(&PreemptionFigures::overhead_rate),
+                format_or_dash(results.mean_spread(scheme, *bound, PreemptionFigures::overhead_spread)),
+                of(&PreemptionFigures::enforced_rate),
                 of(&|figures| figures.technique_rate(|seen| seen.drained)),
                 of(&|figures| figures.technique_rate(|seen| seen.switched)),
                 of(&|figures| figures.technique_rate(|seen| seen.flushed)),
-                of(&Figures::mean_utilisation),
-                of(&Figures::mean_drain_error),
+                of(&PreemptionFigures::mean_utilisation),
+                of(&PreemptionFigures::mean_drain_error),
                 of(&|figures| Some(figures.median_finish()? * f64::from(*bound) / figures.bound as f64)),
             ]);
         }
     }
 }
 
-fn show_benchmarks(output: &mut StudyOutput, results: &Results) {
+fn show_benchmarks(output: &mut StudyOutput, results: &DualKernelResults) {
     let header = [
         "benchmark",
         "bound us",
@@ -206,7 +206,7 @@ fn show_benchmarks(output: &mut StudyOutput, results: &Results) {
         "latency us, 95 of 100",
         "task ends, us",
     ];
-    let rows = results.points.iter().flat_map(|point| {
+    let rows = results.benchmarks.iter().flat_map(|point| {
         point.figures.iter().map(|(cell, figures)| {
             let cycles = figures.bound as f64 / f64::from(cell.bound);
             let us = |span: Option<f64>| span.map_or_else(|| "-".to_owned(), |span| format!("{:.2}", span / cycles));
@@ -214,23 +214,23 @@ fn show_benchmarks(output: &mut StudyOutput, results: &Results) {
                 point.benchmark.name.clone(),
                 cell.bound.to_string(),
                 name(cell.scheme).into(),
-                figures.count(|_| 1).to_string(),
-                figures.count(|seen| seen.preemptions).to_string(),
-                figures.count(|seen| seen.emptied).to_string(),
-                shown(figures.violation_rate()),
-                shown(figures.violation_spread()),
-                shown(figures.late_rate()),
-                shown(figures.missed_rate(results.task_alone)),
-                shown(figures.overhead_rate()),
-                shown(figures.overhead_spread()),
-                shown(figures.enforced_rate()),
-                figures.count(|seen| seen.drained).to_string(),
-                figures.count(|seen| seen.switched).to_string(),
-                figures.count(|seen| seen.flushed).to_string(),
-                shown(figures.mean_utilisation()),
-                shown(figures.mean_drain_error()),
-                us(figures.latency(0.5)),
-                us(figures.latency(0.95)),
+                figures.total_count(|_| 1).to_string(),
+                figures.total_count(|seen| seen.preemptions).to_string(),
+                figures.total_count(|seen| seen.emptied).to_string(),
+                format_or_dash(figures.violation_rate()),
+                format_or_dash(figures.violation_spread()),
+                format_or_dash(figures.late_rate()),
+                format_or_dash(figures.missed_rate(results.task_alone)),
+                format_or_dash(figures.overhead_rate()),
+                format_or_dash(figures.overhead_spread()),
+                format_or_dash(figures.enforced_rate()),
+                figures.total_count(|seen| seen.drained).to_string(),
+                figures.total_count(|seen| seen.switched).to_string(),
+                figures.total_count(|seen| seen.flushed).to_string(),
+                format_or_dash(figures.mean_utilisation()),
+                format_or_dash(figures.mean_drain_error()),
+                us(figures.latency_quantile(0.5)),
+                us(figures.latency_quantile(0.95)),
                 figures.median_finish().map_or_else(|| "-".to_owned(), |finish| format!("{:.1}", finish / cycles)),
             ]
         })
@@ -238,7 +238,7 @@ fn show_benchmarks(output: &mut StudyOutput, results: &Results) {
     output.section("Benchmarks", "benchmarks.csv", header.map(String::from).to_vec(), rows.collect());
 }
 
-fn show_kernels(output: &mut StudyOutput, results: &Results) {
+fn show_kernels(output: &mut StudyOutput, results: &DualKernelResults) {
     let header = [
         "benchmark",
         "kernel",
@@ -258,10 +258,10 @@ fn show_kernels(output: &mut StudyOutput, results: &Results) {
         "preemptions of a cell, least",
         "most",
     ];
-    let rows = results.points.iter().flat_map(|point| {
+    let rows = results.benchmarks.iter().flat_map(|point| {
         let rows = point.benchmark.kernels.iter().zip(&point.times.kernels).zip(&point.times.shares);
         rows.map(|((row, (ctas, cycles, instructions, fit)), share)| {
-            let of = |figures: &Figures| figures.count(|seen| seen.kernels.get(&row.kernel).copied().unwrap_or_default());
+            let of = |figures: &PreemptionFigures| figures.total_count(|seen| seen.kernels.get(&row.kernel).copied().unwrap_or_default());
             let preemptions = || point.figures.iter().map(|(_, figures)| of(figures));
             let per_us = point.figures.first().map_or(1400.0, |(cell, figures)| figures.bound as f64 / f64::from(cell.bound));
             vec![
@@ -279,7 +279,7 @@ fn show_kernels(output: &mut StudyOutput, results: &Results) {
                 format!("{instructions:.0}"),
                 format!("{:.0}", 100.0 * point.times.occupancy),
                 format!("{:.1}", 100.0 * share),
-                format!("{:.1}", point.times.window() as f64 / per_us),
+                format!("{:.1}", point.times.window_cycles() as f64 / per_us),
                 preemptions().min().unwrap_or_default().to_string(),
                 preemptions().max().unwrap_or_default().to_string(),
             ]

@@ -19,7 +19,7 @@ use warpshard_config::Machine;
 use warpshard_stats::{Outcome, TimelineEntry};
 
 use super::published::published;
-use super::task::{Knowledge, PreemptedRun};
+use super::task::{EndKnowledge, PreemptedRun};
 
 /// Maximum trials per request. Each trial but the last provides the latency of at least one CTA.
 const MAX_TRIALS: usize = 8;
@@ -27,10 +27,10 @@ const MAX_TRIALS: usize = 8;
 const SAVE_MARGIN_CYCLES: u64 = 10;
 
 /// A CTA by its launch and its index.
-type Cta = (u32, u32);
+type CtaId = (u32, u32);
 
 /// The run of an Oracle cell, as a chain of partial runs.
-pub(super) struct Chain<'a> {
+pub(super) struct OracleChain<'a> {
     pub(super) cell: &'a PreemptedRun,
     pub(super) machine: &'a Machine,
     /// Core cycles per us.
@@ -40,7 +40,7 @@ pub(super) struct Chain<'a> {
 /// A saved state with its cycle.
 type SavedState = Option<(u64, Vec<u8>)>;
 
-impl Chain<'_> {
+impl OracleChain<'_> {
     /// Runs the chain to its end.
     ///
     /// # Errors
@@ -49,33 +49,33 @@ impl Chain<'_> {
         let bound = u64::from(self.cell.bound) * self.per_us;
         let longest = published().own.parameters.bounds.iter().max().map_or(0, |bound| u64::from(*bound));
         let horizon = longest * self.per_us;
-        let nothing = Knowledge::Known { ends: BTreeMap::new(), watch: 0 };
+        let nothing = EndKnowledge::Known { ends: BTreeMap::new(), watch: 0 };
         let mut saved: SavedState = None;
-        for (number, arrival) in self.cell.arrivals().into_iter().enumerate() {
+        for (number, arrival) in self.cell.arrival_cycles().into_iter().enumerate() {
             if saved.as_ref().is_none_or(|(at, _)| *at < arrival.0) {
                 let (outcome, next) = self.run_from(&saved, &nothing, Some(arrival.0))?;
                 // The run ended before this arrival.
                 let Some(next) = next else { return Ok(outcome) };
                 saved = Some(next);
             }
-            let watch = self.run_from(&saved, &Knowledge::Watch(horizon), None)?.0;
-            let Some(request) = Request::last(&watch.timeline, number + 1) else { break };
-            let mut ends = request.ends;
+            let watch = self.run_from(&saved, &EndKnowledge::Watch(horizon), None)?.0;
+            let Some(request) = TimelineRequest::last(&watch.timeline, number + 1) else { break };
+            let mut ends = request.cycles_until_end;
             for trial in 1..=MAX_TRIALS {
-                let knowledge = Knowledge::Known { ends: ends.clone(), watch: horizon };
-                let (outcome, next) = self.run_from(&saved, &knowledge, Some(request.at + horizon + SAVE_MARGIN_CYCLES))?;
-                let Some(seen) = Request::last(&outcome.timeline, number + 1) else {
+                let knowledge = EndKnowledge::Known { ends: ends.clone(), watch: horizon };
+                let (outcome, next) = self.run_from(&saved, &knowledge, Some(request.cycle + horizon + SAVE_MARGIN_CYCLES))?;
+                let Some(seen) = TimelineRequest::last(&outcome.timeline, number + 1) else {
                     return Err(format!("{}: request {number} did not recur in the trial", self.cell).into());
                 };
-                let late: Vec<Cta> =
-                    seen.drained.iter().copied().filter(|cta| seen.ends.get(cta).is_none_or(|cycles| *cycles > bound as f64)).collect();
+                let late: Vec<CtaId> =
+                    seen.drained.iter().copied().filter(|cta| seen.cycles_until_end.get(cta).is_none_or(|cycles| *cycles > bound as f64)).collect();
                 if late.is_empty() || trial == MAX_TRIALS {
                     let Some(next) = next else { return Ok(outcome) };
                     saved = Some(next);
                     break;
                 }
                 for cta in late {
-                    match seen.ends.get(&cta) {
+                    match seen.cycles_until_end.get(&cta) {
                         Some(cycles) => ends.insert(cta, *cycles),
                         None => ends.remove(&cta),
                     };
@@ -86,7 +86,7 @@ impl Chain<'_> {
     }
 
     /// Continues from a saved state to cycle `until` and saves the state there; runs to the end if `until` is `None`.
-    fn run_from(&self, from: &SavedState, knowledge: &Knowledge, until: Option<u64>) -> Result<(Outcome, SavedState), TaskError> {
+    fn run_from(&self, from: &SavedState, knowledge: &EndKnowledge, until: Option<u64>) -> Result<(Outcome, SavedState), TaskError> {
         let kept: Arc<Mutex<Option<Vec<u8>>>> = Arc::default();
         let to = Arc::clone(&kept);
         let mut options = RunOptions {
@@ -115,21 +115,21 @@ fn end_cycle(longest: u64, from: Option<u64>, until: Option<u64>) -> u64 {
 
 /// A request with its drained CTAs and the ends of CTAs, from a timeline.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Request {
-    at: u64,
+struct TimelineRequest {
+    cycle: u64,
     /// CTAs to be drained.
-    drained: Vec<Cta>,
+    drained: Vec<CtaId>,
     /// Core cycles from the request to the end of each CTA.
-    ends: BTreeMap<Cta, f64>,
+    cycles_until_end: BTreeMap<CtaId, f64>,
 }
 
-impl Request {
+impl TimelineRequest {
     /// Returns the last request if the timeline has exactly `count` requests.
     fn last(timeline: &[TimelineEntry], count: usize) -> Option<Self> {
         let is_request = |entry: &&TimelineEntry| entry.name == "request";
         let from = timeline.iter().rposition(|entry| is_request(&entry))?;
         let there = timeline.iter().filter(is_request).count();
-        let mut request = Self { at: timeline[from].cycle, ..Self::default() };
+        let mut request = Self { cycle: timeline[from].cycle, ..Self::default() };
         let mut kernel = 0;
         let mut cta = (0, 0);
         for entry in &timeline[from..] {
@@ -139,7 +139,7 @@ impl Request {
                 "drain_cta" => request.drained.push((kernel, value as u32)),
                 "end_cta" => cta = (kernel, value as u32),
                 "end_cycles" => {
-                    request.ends.insert(cta, value);
+                    request.cycles_until_end.insert(cta, value);
                 }
                 _ => {}
             }
@@ -184,8 +184,8 @@ mod tests {
         ];
         let timeline: Vec<TimelineEntry> = all.into_iter().map(entry).collect();
         let ends = BTreeMap::from([((2, 6), 150.0), ((2, 9), 20.0)]);
-        assert_eq!(Request::last(&timeline, 2), Some(Request { at: 90, drained: vec![(2, 6)], ends }));
-        assert_eq!(Request::last(&timeline, 3), None, "the third request has not arrived");
-        assert_eq!(Request::last(&[], 1), None);
+        assert_eq!(TimelineRequest::last(&timeline, 2), Some(TimelineRequest { cycle: 90, drained: vec![(2, 6)], cycles_until_end: ends }));
+        assert_eq!(TimelineRequest::last(&timeline, 3), None, "the third request has not arrived");
+        assert_eq!(TimelineRequest::last(&[], 1), None);
     }
 }

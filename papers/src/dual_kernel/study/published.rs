@@ -68,7 +68,7 @@ pub(super) struct KernelRow {
 
 impl Benchmark {
     /// Returns the names of kernels that may be executed twice.
-    pub(super) fn idempotent(&self) -> Vec<String> {
+    pub(super) fn idempotent_kernels(&self) -> Vec<String> {
         self.kernels.iter().filter(|row| row.idempotent).map(|row| row.kernel.clone()).collect()
     }
 }
@@ -76,7 +76,7 @@ impl Benchmark {
 /// A preemption scheme, as named in the published values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Scheme {
+pub(super) enum PublishedScheme {
     /// The scheme of the thesis.
     #[default]
     Dual,
@@ -89,16 +89,16 @@ pub(super) enum Scheme {
 }
 
 /// The schemes in the order of the tables. Figure 4.3 has Chimera with the thesis's estimate, at one bound only.
-pub(super) const SCHEMES: [Scheme; 4] = [Scheme::Chimera, Scheme::ChimeraPlus, Scheme::Dual, Scheme::Oracle];
+pub(super) const SCHEMES: [PublishedScheme; 4] = [PublishedScheme::Chimera, PublishedScheme::ChimeraPlus, PublishedScheme::Dual, PublishedScheme::Oracle];
 
-impl Scheme {
+impl PublishedScheme {
     /// Returns true if CTAs of both kernels share SMs.
     pub(super) fn shares_sms(self) -> bool {
         matches!(self, Self::Dual | Self::Oracle)
     }
 
     /// Returns the value of the controller's parameter `scheme`.
-    pub(super) fn parameter(self) -> &'static str {
+    pub(super) fn scheme_parameter(self) -> &'static str {
         match self {
             Self::Dual => "dual",
             Self::Oracle => "oracle",
@@ -160,19 +160,19 @@ pub(super) enum Quantity {
 /// The key `of` of a published value: its quantity, scheme and bound.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Selector {
+pub(super) struct ValueSelector {
     pub(super) quantity: Quantity,
     #[serde(default)]
-    pub(super) scheme: Scheme,
+    pub(super) scheme: PublishedScheme,
     /// Bound of the preemption latency in us.
     #[serde(default)]
     pub(super) bound: u32,
 }
 
 /// Returns the parsed `dual-kernel.toml`.
-pub(super) fn published() -> &'static Published<StudyData, Selector> {
-    static READ: OnceLock<Published<StudyData, Selector>> = OnceLock::new();
-    READ.get_or_init(|| read("dual-kernel", include_str!("../published/dual-kernel.toml")))
+pub(super) fn published() -> &'static Published<StudyData, ValueSelector> {
+    static PUBLISHED_FILE: OnceLock<Published<StudyData, ValueSelector>> = OnceLock::new();
+    PUBLISHED_FILE.get_or_init(|| read("dual-kernel", include_str!("../published/dual-kernel.toml")))
 }
 
 /// Returns the benchmarks of Table 4.2.

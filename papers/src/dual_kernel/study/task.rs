@@ -18,26 +18,26 @@ use warpshard_chip::{RunOptions, simulate};
 use warpshard_config::{Loaded, Machine, Override};
 use warpshard_control::Controller;
 use warpshard_program::Program;
-use warpshard_workload::{Part, Workload, mix};
+use warpshard_workload::{MixedApplication, Workload, mix};
 use warpshard_lab::Task;
 
 use crate::dual_kernel::control::SIGNALS_PER_CTA;
-use super::published::{Benchmark, Configuration, Scheme, published};
+use super::published::{Benchmark, Configuration, PublishedScheme, published};
 use super::strata::random_cycles;
 
 /// The configuration and settings that all runs share.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Setup {
+pub(super) struct StudySetup {
     pub(super) configuration: Configuration,
     pub(super) settings: Vec<(String, String)>,
 }
 
-impl Setup {
+impl StudySetup {
     /// Returns the machine for a scheme, or for an application alone if `scheme` is `None`.
     ///
     /// # Errors
     /// Returns a message for the user if the machine or a setting is invalid.
-    pub(super) fn machine(&self, scheme: Option<Scheme>) -> Result<Loaded, TaskError> {
+    pub(super) fn machine(&self, scheme: Option<PublishedScheme>) -> Result<Loaded, TaskError> {
         let mut set: Vec<Override> = Vec::new();
         if scheme.is_some_and(|scheme| !scheme.shares_sms()) {
             set.push(Override::new("gpu.dispatch.sharing", "spatial"));
@@ -54,7 +54,7 @@ impl Setup {
     }
 
     /// Returns a benchmark with the resources of Table 4.2, or with the resources as compiled.
-    fn benchmark(&self, benchmark: &Benchmark, overwrites: &Overwrites) -> Result<Workload, TaskError> {
+    fn benchmark_workload(&self, benchmark: &Benchmark, overwrites: &Overwrites) -> Result<Workload, TaskError> {
         let mut program = program(&benchmark.program, &benchmark.parameters)?;
         if let Some(program) = Arc::get_mut(&mut program) {
             program.set_overwrites(overwrites);
@@ -78,7 +78,7 @@ impl Setup {
     }
 
     /// Returns the task, launched `launches` times.
-    fn task(&self, launches: u32, sms: u32) -> Result<Workload, TaskError> {
+    fn task_workload(&self, launches: u32, sms: u32) -> Result<Workload, TaskError> {
         let task = &published().own.task;
         let columns = task.columns_per_cta * self.task_ctas() * sms;
         let mut parameters = task.parameters.clone();
@@ -102,13 +102,13 @@ pub(super) type Overwrites = BTreeMap<String, BTreeSet<u32>>;
 /// A run of a benchmark alone, which measures the duration of its CTAs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct AloneRun {
-    pub(super) setup: Setup,
+    pub(super) setup: StudySetup,
     pub(super) benchmark: &'static Benchmark,
 }
 
 /// Results of a benchmark alone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Times {
+pub(super) struct AloneTimes {
     /// Length of the run in core cycles.
     pub(super) cycles: u64,
     /// Per kernel of Table 4.2: its CTAs, their mean cycles and warp instructions, and the CTAs that fit an SM.
@@ -122,9 +122,9 @@ pub(super) struct Times {
     pub(super) overwrites: Overwrites,
 }
 
-impl Times {
+impl AloneTimes {
     /// Returns the core cycles of a window.
-    pub(super) fn window(&self) -> u64 {
+    pub(super) fn window_cycles(&self) -> u64 {
         let parameters = &published().own.parameters;
         let longest = self.kernels.iter().map(|kernel| kernel.1).fold(0.0, f64::max);
         ((longest * parameters.recovery) as u64).clamp(parameters.window.0, parameters.window.1)
@@ -132,11 +132,11 @@ impl Times {
 
     /// Returns the number of arrivals of the task, at most `most`: enough for every kernel to be hit, and for one execution of the
     /// benchmark.
-    pub(super) fn points(&self, most: u32) -> u32 {
+    pub(super) fn arrival_count(&self, most: u32) -> u32 {
         let parameters = &published().own.parameters;
         let rarest = self.shares.iter().copied().fold(1.0, f64::min);
         let of_kernels = f64::from(parameters.kernel_points) / rarest;
-        let of_execution = self.cycles as f64 / self.window() as f64;
+        let of_execution = self.cycles as f64 / self.window_cycles() as f64;
         (of_kernels.max(of_execution).ceil() as u32).clamp(parameters.kernel_points, most)
     }
 
@@ -155,7 +155,7 @@ impl fmt::Display for AloneRun {
 }
 
 impl Task for AloneRun {
-    type Result = Times;
+    type Result = AloneTimes;
 
     fn key(&self) -> Result<String, TaskError> {
         let machine = self.setup.machine(None)?.provenance.to_toml();
@@ -166,10 +166,10 @@ impl Task for AloneRun {
         ))
     }
 
-    fn run(&self) -> Result<Times, TaskError> {
+    fn run(&self) -> Result<AloneTimes, TaskError> {
         let machine = self.setup.machine(None)?.machine;
         let overwrites = program(&self.benchmark.program, &self.benchmark.parameters)?.overwrites()?;
-        let workload = Arc::new(self.setup.benchmark(self.benchmark, &Overwrites::new())?);
+        let workload = Arc::new(self.setup.benchmark_workload(self.benchmark, &Overwrites::new())?);
         let controllers = vec![crate::catalogue().controller("cta_times")?];
         let options = RunOptions { controllers, ..RunOptions::default() };
         let outcome = simulate(&machine, &workload, options)?.outcome;
@@ -204,14 +204,14 @@ impl Task for AloneRun {
             .map(|counted| counted.value)
             .sum();
         let occupancy = residency as f64 / slots as f64;
-        Ok(Times { cycles: outcome.cycles, kernels, shares, spans, occupancy, overwrites })
+        Ok(AloneTimes { cycles: outcome.cycles, kernels, shares, spans, occupancy, overwrites })
     }
 }
 
 /// A run of the task alone.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TaskAloneRun {
-    pub(super) setup: Setup,
+    pub(super) setup: StudySetup,
 }
 
 /// Launches of the task in a run alone; few suffice, since their execution times differ little.
@@ -236,7 +236,7 @@ impl Task for TaskAloneRun {
 
     fn run(&self) -> Result<f64, TaskError> {
         let machine = self.setup.machine(None)?.machine;
-        let workload = Arc::new(self.setup.task(ALONE_LAUNCHES, machine.gpu.sms)?);
+        let workload = Arc::new(self.setup.task_workload(ALONE_LAUNCHES, machine.gpu.sms)?);
         let outcome = simulate(&machine, &workload, RunOptions::default())?.outcome;
         let spans: Vec<f64> = outcome.kernels.iter().filter_map(|kernel| Some((kernel.ended? - kernel.started?) as f64)).collect();
         Ok(spans.iter().sum::<f64>() / spans.len().max(1) as f64)
@@ -246,9 +246,9 @@ impl Task for TaskAloneRun {
 /// A run of a benchmark that the task preempts.
 #[derive(Clone, Debug)]
 pub(super) struct PreemptedRun {
-    pub(super) setup: Setup,
+    pub(super) setup: StudySetup,
     pub(super) benchmark: &'static Benchmark,
-    pub(super) scheme: Scheme,
+    pub(super) scheme: PublishedScheme,
     /// Bound of the preemption latency in us.
     pub(super) bound: u32,
     pub(super) points: u32,
@@ -260,16 +260,16 @@ pub(super) struct PreemptedRun {
 
 /// Preemptions of a benchmark while one of its kernels runs, each in a separate run without earlier preemptions.
 #[derive(Clone, Debug)]
-pub(super) struct Stratum {
+pub(super) struct KernelStratum {
     pub(super) cell: PreemptedRun,
     pub(super) kernel: String,
     pub(super) arrivals: Vec<u64>,
 }
 
-impl Stratum {
+impl KernelStratum {
     /// Creates the stratum of the kernel in row `row` of Table 4.2; arrivals are uniform over the spans in which the kernel runs in the
     /// benchmark alone.
-    pub(super) fn new(cell: PreemptedRun, times: &Times, row: usize) -> Self {
+    pub(super) fn new(cell: PreemptedRun, times: &AloneTimes, row: usize) -> Self {
         let parameters = &published().own.parameters;
         let kernel = cell.benchmark.kernels[row].kernel.clone();
         let words = [&cell.benchmark.name, &kernel].map(|name| u64::from(crc32fast::hash(name.as_bytes())));
@@ -278,7 +278,7 @@ impl Stratum {
     }
 }
 
-impl fmt::Display for Stratum {
+impl fmt::Display for KernelStratum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, and {} times in {}", self.cell, self.arrivals.len(), self.kernel)
     }
@@ -286,7 +286,7 @@ impl fmt::Display for Stratum {
 
 /// The controller's knowledge of the ends of CTAs at a request.
 #[derive(Clone, Debug)]
-pub(super) enum Knowledge {
+pub(super) enum EndKnowledge {
     /// Estimates only.
     Estimates,
     /// None: the controller decides nothing, and records the ends of CTAs for this number of core cycles.
@@ -305,11 +305,11 @@ impl fmt::Display for PreemptedRun {
 
 impl PreemptedRun {
     /// Returns the controller; `per_us` is the core cycles of 1 us.
-    pub(super) fn policy(&self, per_us: u64, knowledge: &Knowledge) -> Result<Box<dyn Controller>, TaskError> {
+    pub(super) fn policy(&self, per_us: u64, knowledge: &EndKnowledge) -> Result<Box<dyn Controller>, TaskError> {
         let whole = |number: u64| toml::Value::Integer(number as i64);
-        let idempotent = self.benchmark.idempotent().into_iter().map(toml::Value::String).collect();
+        let idempotent = self.benchmark.idempotent_kernels().into_iter().map(toml::Value::String).collect();
         let mut table = toml::Table::from_iter([
-            ("scheme".to_owned(), toml::Value::String(self.scheme.parameter().to_owned())),
+            ("scheme".to_owned(), toml::Value::String(self.scheme.scheme_parameter().to_owned())),
             ("bound".to_owned(), whole(u64::from(self.bound) * per_us)),
             ("slack".to_owned(), whole(published().own.parameters.slack)),
             ("idempotent".to_owned(), toml::Value::Array(idempotent)),
@@ -318,9 +318,9 @@ impl PreemptedRun {
             ("unknown_beyond_mean".to_owned(), toml::Value::Boolean(self.setup.configuration != Configuration::Beyond)),
         ]);
         let watch = match knowledge {
-            Knowledge::Estimates => 0,
-            Knowledge::Watch(cycles) => *cycles,
-            Knowledge::Known { ends, watch } => {
+            EndKnowledge::Estimates => 0,
+            EndKnowledge::Watch(cycles) => *cycles,
+            EndKnowledge::Known { ends, watch } => {
                 let row = |((kernel, cta), cycles): (&(u32, u32), &f64)| {
                     toml::Value::Array(vec![whole(u64::from(*kernel)), whole(u64::from(*cta)), toml::Value::Float(*cycles)])
                 };
@@ -335,13 +335,13 @@ impl PreemptedRun {
 
     /// Returns the workload: the benchmark, repeated, and the task with its arrivals.
     pub(super) fn workload(&self, machine: &Machine) -> Result<Workload, TaskError> {
-        let task = self.setup.task(self.points, machine.gpu.sms)?;
+        let task = self.setup.task_workload(self.points, machine.gpu.sms)?;
         let parts = vec![
-            Part { workload: self.setup.benchmark(self.benchmark, &self.overwrites)?, priority: 0 },
-            Part { workload: task, priority: 1 },
+            MixedApplication { workload: self.setup.benchmark_workload(self.benchmark, &self.overwrites)?, priority: 0 },
+            MixedApplication { workload: task, priority: 1 },
         ];
         let mut workload = mix(parts, true)?;
-        let mut arrivals = self.arrivals();
+        let mut arrivals = self.arrival_cycles();
         // Launches come in pairs; with an odd number of points the last launch never arrives.
         arrivals.resize(workload.applications[1].kernels.len(), Cycle(u64::MAX / 4));
         workload.applications[1].arrivals = arrivals;
@@ -355,7 +355,7 @@ impl PreemptedRun {
     }
 
     /// Returns the cycles at which the task arrives.
-    pub(super) fn arrivals(&self) -> Vec<Cycle> {
+    pub(super) fn arrival_cycles(&self) -> Vec<Cycle> {
         if let Some(at) = self.at {
             return vec![Cycle(at)];
         }

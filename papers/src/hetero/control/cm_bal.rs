@@ -14,7 +14,7 @@ use warpshard_policy::registry::PolicyError;
 
 use super::cm_cpu::{default_high, default_interval, default_low};
 use super::congestion::{Congestion, Thresholds};
-use super::level::Concurrency;
+use super::level::CoreLevel;
 
 /// The parameters of [`CmBal`].
 #[derive(Clone, Debug, Deserialize)]
@@ -55,9 +55,9 @@ pub struct CmBal {
     k: f64,
     record: Vec<u16>,
     congestion: Congestion,
-    cores: Vec<(Concurrency, u64)>,
+    cores: Vec<(CoreLevel, u64)>,
     columns: Vec<usize>,
-    running: u32,
+    running_kernels: u32,
 }
 
 impl CmBal {
@@ -78,7 +78,7 @@ impl CmBal {
         let Parameters { level, k, interval, high, low, record } = parameters;
         let wrong = |problem: String| Err(PolicyError::parameters(Self::NAME, problem));
         let thresholds = Thresholds { high, low };
-        if let Some(problem) = thresholds.problem() {
+        if let Some(problem) = thresholds.ordering_problem() {
             return wrong(problem);
         }
         if !(1..=4).contains(&level) {
@@ -90,15 +90,15 @@ impl CmBal {
             return wrong(format!("`k` = {k}: expected a number of at least 0"));
         }
         let (congestion, cores, columns) = Default::default();
-        Ok(Self { interval, thresholds, k, record, congestion, cores, columns, running: 0 })
+        Ok(Self { interval, thresholds, k, record, congestion, cores, columns, running_kernels: 0 })
     }
 
-    fn count(&mut self, seen: &Observation<'_>) {
+    fn add_counts(&mut self, seen: &Observation<'_>) {
         if self.cores.is_empty() {
             self.columns = STALL_GPU.iter().map(|name| seen.sms.column(name).expect("an SM counts its stalls")).collect();
-            self.cores = vec![(Concurrency::new(seen.facts.warps_per_sm), 0); seen.sms.rows().len()];
+            self.cores = vec![(CoreLevel::new(seen.facts.warps_per_sm), 0); seen.sms.rows().len()];
         }
-        self.congestion.count(seen);
+        self.congestion.add_counts(seen);
         for ((_, stalled), row) in self.cores.iter_mut().zip(seen.sms.rows()) {
             *stalled += self.columns.iter().map(|&column| row[column]).sum::<u64>();
         }
@@ -106,13 +106,13 @@ impl CmBal {
 
     /// Ends the interval: updates the warp limit of every core while a kernel runs.
     fn end_interval(&mut self, out: &mut DecisionSet) {
-        let metrics = self.congestion.end(self.interval);
+        let metrics = self.congestion.end_interval(self.interval);
         let change = metrics.warp_change(self.thresholds);
         out.signal(None, "stall_mc", metrics.mc);
         out.signal(None, "stall_net", metrics.net);
         for (sm, (core, stalled)) in self.cores.iter_mut().enumerate() {
             let stall_gpu = std::mem::take(stalled) as f64;
-            if self.running == 0 {
+            if self.running_kernels == 0 {
                 continue;
             }
             let sm = SmId(sm as u16);
@@ -128,7 +128,7 @@ impl CmBal {
                 out.signal(Some(sm), "k", self.k);
             }
             if step.changed {
-                out.decide_because(Decision::WarpLimit { sm: Some(sm), limit: step.warps }, step.rule.reason());
+                out.decide_because(Decision::WarpLimit { sm: Some(sm), limit: step.warps }, step.rule.reason_text());
             }
         }
     }
@@ -149,14 +149,14 @@ impl Controller for CmBal {
     }
 
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
-        self.count(seen);
+        self.add_counts(seen);
         if seen.cycle.0.is_multiple_of(self.interval) {
             self.end_interval(out);
         }
         for event in seen.events {
             match event.kind {
-                EventKind::KernelStarted(_) => self.running += 1,
-                EventKind::KernelEnded(_) => self.running = self.running.saturating_sub(1),
+                EventKind::KernelStarted(_) => self.running_kernels += 1,
+                EventKind::KernelEnded(_) => self.running_kernels = self.running_kernels.saturating_sub(1),
                 _ => continue,
             }
             self.cores.iter_mut().for_each(|(core, _)| core.clear_averages());
@@ -168,16 +168,16 @@ impl Controller for CmBal {
 mod tests {
     use super::*;
     use warpshard_base::KernelIndex;
-    use crate::made;
-    use warpshard_policy::testing::{Numbers, Scene};
+    use crate::built_policy;
+    use warpshard_policy::testing::{CounterTable, Scene};
 
-    const STARTED: EventKind = EventKind::KernelStarted(KernelIndex(0));
+    const KERNEL_STARTED: EventKind = EventKind::KernelStarted(KernelIndex(0));
 
     /// A scene of two SMs and one partition.
-    fn scene() -> Scene {
+    fn example_scene() -> Scene {
         let mut columns = vec!["issued", "stall_no_warps"];
         columns.extend(STALL_GPU);
-        Scene { sms: Numbers::named(&columns), partitions: Numbers::named(&["stall_mc", "stall_net"]), ..Scene::with_kernel(10, 6) }
+        Scene { sms: CounterTable::named(&columns), partitions: CounterTable::named(&["stall_mc", "stall_net"]), ..Scene::with_kernel(10, 6) }
     }
 
     fn set_counters(scene: &mut Scene, stalls: [u64; 2], mc: u64) {
@@ -188,13 +188,13 @@ mod tests {
 
     #[test]
     fn each_core_changes_its_limit_independently() {
-        let (mut scene, mut policy) = (scene(), made(CmBal::NAME, "level = 1"));
+        let (mut scene, mut policy) = (example_scene(), built_policy(CmBal::NAME, "level = 1"));
         let mut cut = |i: u64, stalls, mc, events: &[EventKind]| {
             set_counters(&mut scene, stalls, mc);
             scene.cut(&mut *policy, 1024 * i, events)
         };
         assert_eq!(cut(1, [100, 100], 2000, &[]), "", "no kernel runs yet");
-        cut(2, [100, 100], 2000, &[STARTED]);
+        cut(2, [100, 100], 2000, &[KERNEL_STARTED]);
         let down = "part 1: congestion of the memory side";
         assert_eq!(cut(3, [100, 100], 2000, &[]), format!("warp_limit 24 on sm0: {down}; warp_limit 24 on sm1: {down}"));
         // SM 1 stalls much more with fewer warps, so its limit rises again; SM 0 stalls hardly more.
@@ -205,9 +205,9 @@ mod tests {
 
     #[test]
     fn an_interval_with_a_kernel_start_is_counted_completely() {
-        let (mut scene, mut policy) = (scene(), made(CmBal::NAME, ""));
+        let (mut scene, mut policy) = (example_scene(), built_policy(CmBal::NAME, ""));
         set_counters(&mut scene, [10, 10], 600);
-        scene.cut(&mut *policy, 500, &[STARTED]);
+        scene.cut(&mut *policy, 500, &[KERNEL_STARTED]);
         assert!(scene.cut(&mut *policy, 1024, &[]).starts_with("warp_limit 24 on sm0"), "1200 of 1024 cycles are above tH");
     }
 

@@ -63,7 +63,7 @@ impl CmCpu {
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
         let Parameters { interval, high, low } = parameters;
         let thresholds = Thresholds { high, low };
-        match thresholds.problem() {
+        match thresholds.ordering_problem() {
             Some(problem) => Err(PolicyError::parameters(Self::NAME, problem)),
             None => Ok(Self { interval, thresholds, congestion: Congestion::default(), limit: None }),
         }
@@ -71,7 +71,7 @@ impl CmCpu {
 }
 
 /// Returns the next limit, between 1 and `most` warps.
-fn stepped(limit: u32, change: WarpChange, most: u32) -> u32 {
+fn next_limit(limit: u32, change: WarpChange, most: u32) -> u32 {
     match change {
         WarpChange::Fewer if limit > 8 => (limit - 2).max(8),
         WarpChange::Fewer => limit.saturating_sub(1).max(1),
@@ -95,12 +95,12 @@ impl Controller for CmCpu {
     }
 
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
-        self.congestion.count(seen);
-        let metrics = self.congestion.end(seen.interval);
+        self.congestion.add_counts(seen);
+        let metrics = self.congestion.end_interval(seen.interval);
         let most = seen.facts.warps_per_sm;
         let before = self.limit.unwrap_or(most);
         let change = metrics.warp_change(self.thresholds);
-        let limit = stepped(before, change, most);
+        let limit = next_limit(before, change, most);
         self.limit = Some(limit);
         out.signal(None, "stall_mc", metrics.mc);
         out.signal(None, "stall_net", metrics.net);
@@ -114,15 +114,15 @@ impl Controller for CmCpu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made;
-    use warpshard_policy::testing::{Numbers, Scene};
+    use crate::built_policy;
+    use warpshard_policy::testing::{CounterTable, Scene};
 
     #[test]
     fn steps_are_of_two_down_to_8_warps_and_of_one_below() {
         let walk = |mut limit: u32, change| -> Vec<u32> {
             let mut seen = Vec::new();
             for _ in 0..30 {
-                limit = stepped(limit, change, 48);
+                limit = next_limit(limit, change, 48);
                 seen.push(limit);
             }
             seen
@@ -133,14 +133,14 @@ mod tests {
         let up = walk(1, WarpChange::More);
         assert_eq!(up[..10], [2, 3, 4, 5, 6, 7, 8, 10, 12, 14]);
         assert_eq!(up[27..], [48, 48, 48]);
-        assert_eq!(stepped(9, WarpChange::Fewer, 48), 8, "an odd limit does not step over 8");
-        assert_eq!(stepped(20, WarpChange::Same, 48), 20);
+        assert_eq!(next_limit(9, WarpChange::Fewer, 48), 8, "an odd limit does not step over 8");
+        assert_eq!(next_limit(20, WarpChange::Same, 48), 20);
     }
 
     #[test]
     fn an_interval_with_a_high_metric_lowers_the_limit_of_every_sm() {
-        let mut scene = Scene { partitions: Numbers::named(&["stall_mc", "stall_net"]), ..Scene::with_kernel(10, 6) };
-        let mut policy = made(CmCpu::NAME, "");
+        let mut scene = Scene { partitions: CounterTable::named(&["stall_mc", "stall_net"]), ..Scene::with_kernel(10, 6) };
+        let mut policy = built_policy(CmCpu::NAME, "");
         let mut cut = |i: u64, of: [u64; 4]| {
             scene.partitions.values = of.to_vec();
             scene.cut(&mut *policy, 1024 * i, &[])

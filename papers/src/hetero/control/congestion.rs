@@ -6,7 +6,7 @@
 
 use serde::Deserialize;
 
-use warpshard_control::{Observation, Table};
+use warpshard_control::{Observation, ObservationTable};
 
 /// The thresholds between which a metric is neither low nor high.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, warpshard_state::State)]
@@ -19,7 +19,7 @@ pub(super) struct Thresholds {
 
 impl Thresholds {
     /// Returns a message if the thresholds are negative or in the wrong order.
-    pub(super) fn problem(self) -> Option<String> {
+    pub(super) fn ordering_problem(self) -> Option<String> {
         let Self { high, low } = self;
         (!(low >= 0.0 && high >= low)).then(|| format!("`low` = {low} and `high` = {high}: 0 <= low <= high must hold"))
     }
@@ -68,8 +68,8 @@ pub(super) struct Congestion {
 
 impl Congestion {
     /// Adds the stalled cycles since the last cut.
-    pub(super) fn count(&mut self, seen: &Observation<'_>) {
-        let table: &Table<'_> = &seen.partitions;
+    pub(super) fn add_counts(&mut self, seen: &Observation<'_>) {
+        let table: &ObservationTable<'_> = &seen.partitions;
         let find = |name| table.column(name).expect("a partition counts its stalls");
         let (mc, net) = *self.columns.get_or_insert_with(|| (find("stall_mc"), find("stall_net")));
         self.mc += table.sum(mc);
@@ -77,7 +77,7 @@ impl Congestion {
     }
 
     /// Ends the interval of `cycles` core cycles: returns its metrics and resets the sums.
-    pub(super) fn end(&mut self, cycles: u64) -> Metrics {
+    pub(super) fn end_interval(&mut self, cycles: u64) -> Metrics {
         let metrics = Metrics { mc: self.mc as f64 / cycles as f64, net: self.net as f64 / cycles as f64 };
         (self.mc, self.net) = (0, 0);
         metrics
@@ -88,11 +88,11 @@ impl Congestion {
 mod tests {
     use super::*;
 
-    const PAPER: Thresholds = Thresholds { high: 1.0, low: 0.25 };
+    const PAPER_THRESHOLDS: Thresholds = Thresholds { high: 1.0, low: 0.25 };
 
     #[test]
     fn one_high_metric_suffices_for_fewer_and_both_must_be_low_for_more() {
-        let warp_change = |mc, net| Metrics { mc, net }.warp_change(PAPER);
+        let warp_change = |mc, net| Metrics { mc, net }.warp_change(PAPER_THRESHOLDS);
         assert_eq!([warp_change(1.1, 0.0), warp_change(0.0, 1.1)], [WarpChange::Fewer; 2]);
         assert_eq!([warp_change(0.2, 0.2), warp_change(0.0, 0.0)], [WarpChange::More; 2]);
         assert_eq!([warp_change(0.3, 0.0), warp_change(0.0, 0.25), warp_change(1.0, 1.0)], [WarpChange::Same; 3]);

@@ -21,7 +21,7 @@ use warpshard_lab::Task;
 
 use super::options::HeteroOptions;
 use super::published::directions;
-use super::setup::{Cpus, LIGHT_MIX, WARP_LIMITS, Setup};
+use super::setup::{Cpus, LIGHT_MIX, WARP_LIMITS, ChipSetup};
 
 /// Core cycles of an interval; a measurement starts at the end of one.
 const INTERVAL_CYCLES: u64 = 2048;
@@ -30,7 +30,7 @@ const SETTLED_AFTER_CYCLES: u64 = 8 * INTERVAL_CYCLES;
 
 /// Measurements of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Measured {
+pub(super) struct SetupMeasurements {
     /// The application and the instructions per cycle of every CPU core.
     pub(super) cores: Vec<(String, f64)>,
     /// CPU cores that had not reached their count when the run ended.
@@ -53,7 +53,7 @@ pub(super) struct Measured {
 
 /// The window over which CPU cores are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Window {
+enum MeasurementWindow {
     /// A count of instructions per core; kernel and cores start at the same time.
     Instructions {
         /// Instructions before the measurement.
@@ -70,19 +70,19 @@ enum Window {
 
 /// A setup with the options of the study.
 #[derive(Clone, Debug)]
-pub(super) struct Measurement<'a> {
-    pub(super) setup: Setup,
+pub(super) struct MeasurementTask<'a> {
+    pub(super) setup: ChipSetup,
     pub(super) options: &'a HeteroOptions,
 }
 
-impl fmt::Display for Measurement<'_> {
+impl fmt::Display for MeasurementTask<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.setup.fmt(f)
     }
 }
 
-impl Task for Measurement<'_> {
-    type Result = Measured;
+impl Task for MeasurementTask<'_> {
+    type Result = SetupMeasurements;
 
     fn key(&self) -> Result<String, TaskError> {
         let kernel = self.setup.kernel.unwrap_or_default();
@@ -90,12 +90,12 @@ impl Task for Measurement<'_> {
         Ok(format!("{self:?} {parameters:?} {text:?}\n{}", load(&self.setup, self.options)?.provenance.to_toml()))
     }
 
-    fn run(&self) -> Result<Measured, TaskError> {
+    fn run(&self) -> Result<SetupMeasurements, TaskError> {
         measure(&self.setup, self.options)
     }
 }
 
-fn load(setup: &Setup, options: &HeteroOptions) -> Result<Loaded, TaskError> {
+fn load(setup: &ChipSetup, options: &HeteroOptions) -> Result<Loaded, TaskError> {
     let split = setup.split.overrides();
     let split = split.iter().map(|(key, value)| Override::new(*key, value.as_str()));
     let overrides: Vec<Override> = options.overrides.iter().cloned().chain(split).collect();
@@ -106,22 +106,22 @@ fn load(setup: &Setup, options: &HeteroOptions) -> Result<Loaded, TaskError> {
 ///
 /// # Errors
 /// If the machine, a model or the run is invalid; a message for the user.
-pub(super) fn measure(setup: &Setup, options: &HeteroOptions) -> Result<Measured, TaskError> {
+pub(super) fn measure(setup: &ChipSetup, options: &HeteroOptions) -> Result<SetupMeasurements, TaskError> {
     let machine = load(setup, options)?.machine;
     let clocks = machine.clocks;
     let channels = f64::from(machine.mem.map.partitions) * clocks.dram.0 as f64 / clocks.core.0 as f64;
     let run = |window, until| simulate_until(setup, &machine, window, until);
     if setup.cpus == Cpus::Off {
-        let outcome = run(Window::Instructions { warm: 0, count: 1 }, options.gpu_cycles)?;
+        let outcome = run(MeasurementWindow::Instructions { warm: 0, count: 1 }, options.gpu_cycles)?;
         return Ok(figures(&outcome, SETTLED_AFTER_CYCLES.min(options.gpu_cycles / 2), channels));
     }
     if !is_light(setup.cpus) {
-        let outcome = run(Window::Instructions { warm: options.cpu_warm, count: options.cpu_measure }, options.longest)?;
+        let outcome = run(MeasurementWindow::Instructions { warm: options.cpu_warm, count: options.cpu_measure }, options.longest)?;
         let end = outcome.intervals.last_cycle().unwrap_or(0);
         return Ok(figures(&outcome, SETTLED_AFTER_CYCLES.min(end / 2), channels));
     }
     // A simulation does not depend on its end, so a shorter run has the same counts as a longer one up to that cycle.
-    let window = Window::Cycles { warm: options.light_warm };
+    let window = MeasurementWindow::Cycles { warm: options.light_warm };
     let (before, outcome) = (run(window, options.light_from)?, run(window, options.light_until)?);
     let started = outcome.kernels.first().map_or(Some(0), |kernel| kernel.started);
     if started.is_none_or(|started| started + SETTLED_AFTER_CYCLES / 2 > options.light_from) {
@@ -149,13 +149,13 @@ fn is_light(cpus: Cpus) -> bool {
     }
 }
 
-fn simulate_until(setup: &Setup, machine: &Machine, window: Window, until: u64) -> Result<Outcome, TaskError> {
+fn simulate_until(setup: &ChipSetup, machine: &Machine, window: MeasurementWindow, until: u64) -> Result<Outcome, TaskError> {
     let cores = machine.cpu.as_ref().map_or(0, |cpu| cpu.count);
     let (warm, measure, gpu_waits) = match window {
-        Window::Instructions { warm, count } => (warm, count, false),
-        Window::Cycles { warm } => (warm, 1 << 40, true),
+        MeasurementWindow::Instructions { warm, count } => (warm, count, false),
+        MeasurementWindow::Cycles { warm } => (warm, 1 << 40, true),
     };
-    let applications = CpuApplication::all(&setup.cpus.names(), cores)?;
+    let applications = CpuApplication::all(&setup.cpus.application_names(), cores)?;
     let load = CpuLoad { applications, warm, measure, gpu_waits, end: CpuEnd::Cpu, seed: 1 };
     let mut run = RunOptions {
         max_cycles: Some(until),
@@ -191,7 +191,7 @@ fn workload(kernel: Option<&'static str>) -> Result<Arc<Workload>, TaskError> {
 }
 
 /// Returns the figures of a run from cycle `from` on. `channels` is the DRAM cycles per core cycle over all channels.
-fn figures(outcome: &Outcome, from: u64, channels: f64) -> Measured {
+fn figures(outcome: &Outcome, from: u64, channels: f64) -> SetupMeasurements {
     let cores = cpu_cores(outcome);
     let end = outcome.intervals.last_cycle().unwrap_or(0);
     let rows = || outcome.intervals.iter().filter(|row| row.cycle > from);
@@ -200,7 +200,7 @@ fn figures(outcome: &Outcome, from: u64, channels: f64) -> Measured {
     let cycles = (end - first).max(1) as f64;
     let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
     let latencies: Vec<f64> = cores.iter().filter_map(|core| core.read_latency).collect();
-    Measured {
+    SetupMeasurements {
         cut: cores.iter().filter(|core| !core.measured).count() as u32,
         gpu_ipc: sum("sm", "issued") / cycles,
         stall_mc: sum("stall", "stall_mc") / cycles,

@@ -21,10 +21,10 @@ mod warps;
 use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
 
-use measure::Measurement;
+use measure::MeasurementTask;
 use options::HeteroOptions;
 use published::{Finding, directions};
-use results::Results;
+use results::DirectionResults;
 use setup::all_setups;
 
 /// Runs every setup and grades every statement of the paper.
@@ -34,17 +34,17 @@ use setup::all_setups;
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let options = HeteroOptions::new(request);
     let setups = all_setups();
-    let tasks: Vec<Measurement<'_>> = setups.iter().map(|&setup| Measurement { setup, options: &options }).collect();
-    let measured = request.lab().all(&tasks).map_err(StudyError::input)?;
-    Ok(report(&Results::new(setups.into_iter().zip(measured))))
+    let tasks: Vec<MeasurementTask<'_>> = setups.iter().map(|&setup| MeasurementTask { setup, options: &options }).collect();
+    let measured = request.lab().run_tasks(&tasks).map_err(StudyError::input)?;
+    Ok(report(&DirectionResults::new(setups.into_iter().zip(measured))))
 }
 
 /// Returns all findings, in the order of the paper's sections.
-fn findings(results: &Results) -> Vec<Finding> {
+fn findings(results: &DirectionResults) -> Vec<Finding> {
     [interference::findings(results), partitions::findings(results), warps::findings(results)].concat()
 }
 
-fn report(results: &Results) -> StudyOutput {
+fn report(results: &DirectionResults) -> StudyOutput {
     let (rows, cut) = (results.rows(), results.cut_runs());
     let title = format!("the CPU+GPU chip, compared with {}; {cut} of {} runs cut", directions().source, rows.len());
     let mut output = StudyOutput::new("hetero-directions", title);

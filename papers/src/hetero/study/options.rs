@@ -3,7 +3,7 @@
 use warpshard_config::Override;
 use warpshard_lab::request::Request;
 
-use super::published::{Lengths, directions};
+use super::published::{DirectionLengths, directions};
 
 /// Run lengths and machine settings; `papers/src/hetero/published/hetero-directions.toml` explains each.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub(super) struct HeteroOptions {
 
 impl HeteroOptions {
     pub(super) fn new(request: &Request) -> Self {
-        let Lengths { machine, cpu_warm, cpu_measure, gpu_cycles, longest, light_warm, light_from, light_until } =
+        let DirectionLengths { machine, cpu_warm, cpu_measure, gpu_cycles, longest, light_warm, light_from, light_until } =
             directions().own.lengths.clone();
         Self {
             machine: request.machine.clone().unwrap_or(machine),

@@ -1,17 +1,17 @@
 //! Section 2.2: shared and partitioned networks and controllers, with omnetpp on all CPU cores.
 
 use super::published::Finding;
-use super::results::{Results, percent_change, clear_margin, hardly_margin, listed, mean};
-use super::setup::{KERNELS, ALL_OMNETPP, SATURATING, Setup, Split, splits};
+use super::results::{DirectionResults, percent_change, clear_margin, hardly_margin, format_list, mean};
+use super::setup::{KERNEL_NAMES, OMNETPP_ON_ALL_CORES, SATURATING_KERNELS, ChipSetup, Split, splits};
 
 /// Returns CPU and GPU performance relative to everything shared, on average over the kernels that saturate memory.
-pub(super) fn mean_relative(results: &Results, split: Split) -> (f64, f64) {
-    let of = SATURATING.map(|kernel| results.relative(kernel, split));
+pub(super) fn mean_relative(results: &DirectionResults, split: Split) -> (f64, f64) {
+    let of = SATURATING_KERNELS.map(|kernel| results.relative_performance(kernel, split));
     (mean(of.map(|(cpu, _)| cpu)), mean(of.map(|(_, gpu)| gpu)))
 }
 
 /// Returns the overall system speed-up of a split with equal weights, relative to everything shared.
-pub(super) fn overall_speedup(results: &Results, split: Split) -> f64 {
+pub(super) fn overall_speedup(results: &DirectionResults, split: Split) -> f64 {
     let (cpu, gpu) = mean_relative(results, split);
     (cpu + gpu) / 2.0
 }
@@ -24,7 +24,7 @@ fn is_falling(values: &[f64]) -> bool {
 
 /// Returns the effect of one virtual channel for the CPU cores, without and with a quarter of the width: the change of CPU and GPU
 /// performance relative to everything shared, in percent. The paper changes virtual channels and width together.
-pub(super) fn width_and_channels(results: &Results) -> [(&'static str, f64); 4] {
+pub(super) fn width_and_channels(results: &DirectionResults) -> [(&'static str, f64); 4] {
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     let channels = mean_relative(results, Split { bytes: 0, ..Split::network(1) });
     let both = mean_relative(results, Split::network(1));
@@ -36,22 +36,22 @@ pub(super) fn width_and_channels(results: &Results) -> [(&'static str, f64); 4] 
     ]
 }
 
-pub(super) fn findings(results: &Results) -> Vec<Finding> {
-    [network(results), controllers(results), both_partitioned(results)].concat()
+pub(super) fn findings(results: &DirectionResults) -> Vec<Finding> {
+    [network_findings(results), controllers(results), both_partitions_findings(results)].concat()
 }
 
-fn network(results: &Results) -> Vec<Finding> {
+fn network_findings(results: &DirectionResults) -> Vec<Finding> {
     let of = |cpu: u32| mean_relative(results, Split::network(cpu));
     let names = ["3G1C", "2G2C", "1G3C"];
     let gpu = [1, 2, 3].map(|cpu| of(cpu).1);
     let cpu = [1, 2, 3].map(|cpu| of(cpu).0);
-    let list = |values: [f64; 3]| listed(names.into_iter().zip(values.map(percent_change)));
+    let list = |values: [f64; 3]| format_list(names.into_iter().zip(values.map(percent_change)));
     // `true` if the CPU cores lose with a kernel when their share of the network grows.
     let hurts = |kernel: &'static str| {
-        let cpu = [1, 2, 3].map(|cpu| results.relative(kernel, Split::network(cpu)).0);
+        let cpu = [1, 2, 3].map(|cpu| results.relative_performance(kernel, Split::network(cpu)).0);
         cpu.windows(2).any(|pair| pair[1] < pair[0] * (1.0 - clear_margin()))
     };
-    let hurt: Vec<&str> = KERNELS.into_iter().filter(|kernel| hurts(kernel)).collect();
+    let hurt: Vec<&str> = KERNEL_NAMES.into_iter().filter(|kernel| hurts(kernel)).collect();
     vec![
         Finding::direction("network-shared-for-gpu", list(gpu), gpu.iter().all(|gpu| *gpu < 1.0 - clear_margin())),
         Finding::direction("network-share-helps-gpu", list(gpu), is_falling(&gpu)),
@@ -64,7 +64,7 @@ fn network(results: &Results) -> Vec<Finding> {
     ]
 }
 
-fn controllers(results: &Results) -> Vec<Finding> {
+fn controllers(results: &DirectionResults) -> Vec<Finding> {
     let of: Vec<(f64, f64)> = (1..=7).map(|cpu| mean_relative(results, Split::controllers(cpu))).collect();
     let name = |cpu: usize| format!("{}G{cpu}C", 8 - cpu);
     let list = |values: &[f64]| {
@@ -74,8 +74,8 @@ fn controllers(results: &Results) -> Vec<Finding> {
     let cpu: Vec<f64> = of.iter().map(|(cpu, _)| *cpu).collect();
     let gpu: Vec<f64> = of.iter().map(|(_, gpu)| *gpu).collect();
     let best = (0..7).max_by(|a, b| cpu[*a].total_cmp(&cpu[*b])).unwrap_or(0);
-    let busy = |split: Split| mean(SATURATING.map(|kernel| results.get(&Setup { split, ..Setup::together(kernel, ALL_OMNETPP) }).bandwidth));
-    let shared = busy(Split::SHARED);
+    let busy = |split: Split| mean(SATURATING_KERNELS.map(|kernel| results.get(&ChipSetup { split, ..ChipSetup::together(kernel, OMNETPP_ON_ALL_CORES) }).bandwidth));
+    let shared = busy(Split::ALL_SHARED);
     let divided: Vec<f64> = (1..=7).map(|cpu| busy(Split::controllers(cpu))).collect();
     let most = divided.iter().copied().fold(0.0, f64::max);
     vec![
@@ -87,7 +87,7 @@ fn controllers(results: &Results) -> Vec<Finding> {
             format!(
                 "4G4C {}, then {}",
                 percent_change(cpu[3]),
-                listed([("3G5C", percent_change(cpu[4])), ("2G6C", percent_change(cpu[5])), ("1G7C", percent_change(cpu[6]))])
+                format_list([("3G5C", percent_change(cpu[4])), ("2G6C", percent_change(cpu[5])), ("1G7C", percent_change(cpu[6]))])
             ),
             cpu[4..].iter().all(|cpu4| *cpu4 < cpu[3] * (1.0 + clear_margin())) && cpu[6] < cpu[3] * (1.0 - clear_margin()),
         ),
@@ -104,7 +104,7 @@ fn controllers(results: &Results) -> Vec<Finding> {
     ]
 }
 
-fn both_partitioned(results: &Results) -> Vec<Finding> {
+fn both_partitions_findings(results: &DirectionResults) -> Vec<Finding> {
     let own = |controllers: u32| Split { controllers, ..Split::network(1) };
     let of = [4, 1].map(|controllers| mean_relative(results, own(controllers)));
     let text = |(name, (cpu, gpu)): (&str, (f64, f64))| format!("{name}: CPU {}, GPU {}", percent_change(cpu), percent_change(gpu));

@@ -14,7 +14,7 @@ use warpshard_lab::verdict::{Headline, Verdict};
 #[serde(deny_unknown_fields)]
 pub(super) struct Directions {
     pub(super) margins: DirectionMargins,
-    pub(super) lengths: Lengths,
+    pub(super) lengths: DirectionLengths,
     pub(super) kernels: BTreeMap<String, BTreeMap<String, i64>>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct DirectionMargins {
 /// The machine and the run lengths.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Lengths {
+pub(super) struct DirectionLengths {
     pub(super) machine: String,
     pub(super) cpu_warm: u64,
     pub(super) cpu_measure: u64,
@@ -50,7 +50,7 @@ pub(super) struct Concurrency {
     /// Settings that halve the clock of the SMs.
     pub(super) half: HalfClock,
     /// The GPU applications of Table II.
-    pub(super) application: Vec<Application>,
+    pub(super) application: Vec<GpuApplication>,
 }
 
 /// Relative differences and stalls that count as significant.
@@ -104,7 +104,7 @@ pub(super) enum GpuType {
 /// A GPU application of Table II.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Application {
+pub(super) struct GpuApplication {
     /// The abbreviation in Table II.
     pub(super) name: String,
     /// The type of the application.
@@ -119,18 +119,18 @@ pub(super) struct Application {
 
 /// Returns the statements of Sections 1 to 4.
 pub(super) fn directions() -> &'static Published<Directions, String> {
-    static READ: OnceLock<Published<Directions, String>> = OnceLock::new();
-    READ.get_or_init(|| read("hetero-directions", include_str!("../published/hetero-directions.toml")))
+    static PUBLISHED_FILE: OnceLock<Published<Directions, String>> = OnceLock::new();
+    PUBLISHED_FILE.get_or_init(|| read("hetero-directions", include_str!("../published/hetero-directions.toml")))
 }
 
 /// Returns the statements of Section 6.
 pub(super) fn concurrency() -> &'static Published<Concurrency, String> {
-    static READ: OnceLock<Published<Concurrency, String>> = OnceLock::new();
-    READ.get_or_init(|| read("hetero", include_str!("../published/hetero.toml")))
+    static PUBLISHED_FILE: OnceLock<Published<Concurrency, String>> = OnceLock::new();
+    PUBLISHED_FILE.get_or_init(|| read("hetero", include_str!("../published/hetero.toml")))
 }
 
 /// Returns the GPU applications, in the order of Table II.
-pub(super) fn applications() -> &'static [Application] {
+pub(super) fn applications() -> &'static [GpuApplication] {
     &concurrency().own.application
 }
 
@@ -171,9 +171,9 @@ impl Finding {
     /// Adds the comparison with `value` to the output and returns the verdict.
     fn compare(&self, value: &Value<String>, output: &mut StudyOutput) -> Verdict {
         match &self.ours {
-            Outcome::Headline(headline) => output.graded(value, headline),
-            Outcome::Number(number, remark) => output.graded_number(value, *number, remark),
-            Outcome::Direction(ours, agrees) => output.graded_direction(value, ours.clone(), *agrees),
+            Outcome::Headline(headline) => output.grade_headline(value, headline),
+            Outcome::Number(number, remark) => output.grade_number(value, *number, remark),
+            Outcome::Direction(ours, agrees) => output.grade_direction(value, ours.clone(), *agrees),
         }
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use warpshard_lab::statistics;
 
-use super::measure::Measured;
+use super::measure::SetupMeasurements;
 use super::published::directions;
-use super::setup::{Cpus, WARP_LIMITS, ALL_OMNETPP, Setup, Split};
+use super::setup::{Cpus, WARP_LIMITS, OMNETPP_ON_ALL_CORES, ChipSetup, Split};
 
 /// Returns the relative difference below which values count as equal.
 pub(super) fn clear_margin() -> f64 {
@@ -20,7 +20,7 @@ pub(super) fn hardly_margin() -> f64 {
 
 /// All runs of the study.
 #[derive(Clone, Debug)]
-pub(super) struct Results(BTreeMap<Setup, Measured>);
+pub(super) struct DirectionResults(BTreeMap<ChipSetup, SetupMeasurements>);
 
 /// Columns of the table of runs.
 pub(super) const RUN_COLUMNS: [&str; 18] = [
@@ -44,8 +44,8 @@ pub(super) const RUN_COLUMNS: [&str; 18] = [
     "CPU IPC by core",
 ];
 
-impl Results {
-    pub(super) fn new(runs: impl IntoIterator<Item = (Setup, Measured)>) -> Self {
+impl DirectionResults {
+    pub(super) fn new(runs: impl IntoIterator<Item = (ChipSetup, SetupMeasurements)>) -> Self {
         Self(runs.into_iter().collect())
     }
 
@@ -58,15 +58,15 @@ impl Results {
     ///
     /// # Panics
     /// If `setup` is not among [`super::setup::all_setups`].
-    pub(super) fn get(&self, setup: &Setup) -> &Measured {
+    pub(super) fn get(&self, setup: &ChipSetup) -> &SetupMeasurements {
         self.0.get(setup).unwrap_or_else(|| panic!("the study has no run of {setup}"))
     }
 
     /// Returns the sum over cores of instructions per cycle, each relative to the same application alone on the chip.
-    pub(super) fn weighted_speedup(&self, setup: &Setup) -> Option<f64> {
+    pub(super) fn weighted_speedup(&self, setup: &ChipSetup) -> Option<f64> {
         let alone = |name: &str| {
             let is_alone =
-                |run: &&Setup| matches!(run, Setup { kernel: None, cpus: Cpus::All(application, 1), .. } if *application == name);
+                |run: &&ChipSetup| matches!(run, ChipSetup { kernel: None, cpus: Cpus::All(application, 1), .. } if *application == name);
             let run = self.0.keys().find(is_alone)?;
             self.get(run).cores.first().map(|(_, ipc)| *ipc)
         };
@@ -74,41 +74,41 @@ impl Results {
     }
 
     /// Returns the mean instructions per cycle of the CPU cores.
-    pub(super) fn cpu_ipc(&self, setup: &Setup) -> f64 {
+    pub(super) fn cpu_ipc(&self, setup: &ChipSetup) -> f64 {
         let cores = &self.get(setup).cores;
         cores.iter().map(|(_, ipc)| ipc).sum::<f64>() / cores.len().max(1) as f64
     }
 
     /// Returns the kernel's instructions per cycle relative to the kernel alone on the chip.
-    pub(super) fn gpu_speedup(&self, setup: &Setup) -> Option<f64> {
-        let alone = Setup { cpus: Cpus::Off, warps: WARP_LIMITS[0], split: Split::SHARED, ..*setup };
+    pub(super) fn gpu_speedup(&self, setup: &ChipSetup) -> Option<f64> {
+        let alone = ChipSetup { cpus: Cpus::Off, warps: WARP_LIMITS[0], split: Split::ALL_SHARED, ..*setup };
         setup.kernel.map(|_| self.get(setup).gpu_ipc / self.get(&alone).gpu_ipc)
     }
 
     /// Returns CPU and GPU performance with a split, both relative to everything shared; all CPU cores run omnetpp.
-    pub(super) fn relative(&self, kernel: &'static str, split: Split) -> (f64, f64) {
-        let shared = Setup::together(kernel, ALL_OMNETPP);
-        let divided = Setup { split, ..shared };
+    pub(super) fn relative_performance(&self, kernel: &'static str, split: Split) -> (f64, f64) {
+        let shared = ChipSetup::together(kernel, OMNETPP_ON_ALL_CORES);
+        let divided = ChipSetup { split, ..shared };
         (self.cpu_ipc(&divided) / self.cpu_ipc(&shared), self.get(&divided).gpu_ipc / self.get(&shared).gpu_ipc)
     }
 
     /// Returns the weighted speed-up of a mix under a warp limit, relative to no limit.
     pub(super) fn cpu_under_limit(&self, kernel: &'static str, mix: Cpus, warps: u32) -> f64 {
-        let free = Setup::together(kernel, mix);
-        let of = |setup: &Setup| self.weighted_speedup(setup).unwrap_or(f64::NAN);
-        of(&Setup { warps, ..free }) / of(&free)
+        let free = ChipSetup::together(kernel, mix);
+        let of = |setup: &ChipSetup| self.weighted_speedup(setup).unwrap_or(f64::NAN);
+        of(&ChipSetup { warps, ..free }) / of(&free)
     }
 
     /// Returns the instructions per cycle of a kernel under a warp limit, relative to no limit.
     pub(super) fn gpu_under_limit(&self, kernel: &'static str, mix: Cpus, warps: u32) -> f64 {
-        let free = Setup::together(kernel, mix);
-        self.get(&Setup { warps, ..free }).gpu_ipc / self.get(&free).gpu_ipc
+        let free = ChipSetup::together(kernel, mix);
+        self.get(&ChipSetup { warps, ..free }).gpu_ipc / self.get(&free).gpu_ipc
     }
 
     /// Returns the rows of the table of runs, in the order of their setups.
     pub(super) fn rows(&self) -> Vec<Vec<String>> {
-        let row = |(setup, measured): (&Setup, &Measured)| {
-            let Setup { kernel, cpus, warps, split } = setup;
+        let row = |(setup, measured): (&ChipSetup, &SetupMeasurements)| {
+            let ChipSetup { kernel, cpus, warps, split } = setup;
             let optional = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.4}"));
             let weighted = if measured.cores.is_empty() { None } else { self.weighted_speedup(setup) };
             vec![
@@ -147,6 +147,6 @@ pub(super) fn percent_change(ratio: f64) -> String {
 }
 
 /// Formats a list of names with their changes or values.
-pub(super) fn listed<'a>(values: impl IntoIterator<Item = (&'a str, String)>) -> String {
+pub(super) fn format_list<'a>(values: impl IntoIterator<Item = (&'a str, String)>) -> String {
     values.into_iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }

@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 /// Kernel with regular streams through memory and no reuse.
-pub(super) const STREAM: &str = "stream";
+pub(super) const STREAM_KERNEL: &str = "stream";
 /// Kernel with one list per lane: the L1 holds the lists of a few warps, but not of many.
-pub(super) const DIVERGENT: &str = "divergent";
+pub(super) const DIVERGENT_KERNEL: &str = "divergent";
 /// Kernel with scattered reads, 32 lines per load: a few warps saturate memory.
-pub(super) const GATHER: &str = "gather";
+pub(super) const GATHER_KERNEL: &str = "gather";
 /// Compute-bound kernel.
-pub(super) const GEMM: &str = "gemm_tiled";
+pub(super) const GEMM_KERNEL: &str = "gemm_tiled";
 
 /// All kernels, the memory-saturating kernels first; their parameters are in `papers/src/hetero/published/hetero-directions.toml`.
-pub(super) const KERNELS: [&str; 4] = [STREAM, DIVERGENT, GATHER, GEMM];
+pub(super) const KERNEL_NAMES: [&str; 4] = [STREAM_KERNEL, DIVERGENT_KERNEL, GATHER_KERNEL, GEMM_KERNEL];
 
 /// The kernels that saturate memory.
-pub(super) const SATURATING: [&str; 3] = [STREAM, DIVERGENT, GATHER];
+pub(super) const SATURATING_KERNELS: [&str; 3] = [STREAM_KERNEL, DIVERGENT_KERNEL, GATHER_KERNEL];
 
 /// The warp limits per SM of Figures 7 to 10; the first one limits nothing.
 pub(super) const WARP_LIMITS: [u32; 6] = [48, 24, 16, 8, 6, 4];
@@ -32,7 +32,7 @@ pub(super) const LIGHT_MIX: Cpus = Cpus::Mix("L1");
 pub(super) const FIGURE_1_APPLICATIONS: [&str; 3] = ["mcf", "omnetpp", "perlbench"];
 
 /// The CPU load of Figures 3 to 5: omnetpp on every core.
-pub(super) const ALL_OMNETPP: Cpus = Cpus::All("omnetpp", CPU_CORES);
+pub(super) const OMNETPP_ON_ALL_CORES: Cpus = Cpus::All("omnetpp", CPU_CORES);
 
 /// The load of the CPU cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,7 +47,7 @@ pub(super) enum Cpus {
 
 impl Cpus {
     /// Returns the application names, as for `--cpu`.
-    pub(super) fn names(self) -> Vec<String> {
+    pub(super) fn application_names(self) -> Vec<String> {
         match self {
             Self::Off => Vec::new(),
             Self::All(name, cores) => vec![name.to_owned(); cores as usize],
@@ -78,7 +78,7 @@ pub(super) struct Split {
 }
 
 impl Split {
-    pub(super) const SHARED: Self = Self { vcs: 0, bytes: 0, controllers: 0 };
+    pub(super) const ALL_SHARED: Self = Self { vcs: 0, bytes: 0, controllers: 0 };
 
     /// Dedicates `cpu` of 4 virtual channels and `cpu` quarters of the width to the CPU cores; 1 is the paper's 3G1C.
     pub(super) const fn network(cpu: u32) -> Self {
@@ -120,12 +120,12 @@ pub(super) fn splits() -> Vec<Split> {
     let controllers = (1..=7).map(Split::controllers);
     let both = [4, 1].map(|controllers| Split { controllers, ..Split::network(1) });
     let channels = Split { bytes: 0, ..Split::network(1) };
-    [Split::SHARED, channels].into_iter().chain(network).chain(controllers).chain(both).collect()
+    [Split::ALL_SHARED, channels].into_iter().chain(network).chain(controllers).chain(both).collect()
 }
 
 /// The setup of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Setup {
+pub(super) struct ChipSetup {
     /// The kernel's name; with `None` the SMs are idle.
     pub(super) kernel: Option<&'static str>,
     /// The load of the CPU cores.
@@ -136,19 +136,19 @@ pub(super) struct Setup {
     pub(super) split: Split,
 }
 
-impl Setup {
+impl ChipSetup {
     /// Returns the setup of a kernel with CPU cores, without a warp limit and with everything shared.
     pub(super) fn together(kernel: &'static str, cpus: Cpus) -> Self {
-        Self { kernel: Some(kernel), cpus, warps: WARP_LIMITS[0], split: Split::SHARED }
+        Self { kernel: Some(kernel), cpus, warps: WARP_LIMITS[0], split: Split::ALL_SHARED }
     }
 
     /// Returns the setup of CPU cores with idle SMs.
     pub(super) fn cpus_alone(cpus: Cpus) -> Self {
-        Self { kernel: None, cpus, warps: WARP_LIMITS[0], split: Split::SHARED }
+        Self { kernel: None, cpus, warps: WARP_LIMITS[0], split: Split::ALL_SHARED }
     }
 }
 
-impl fmt::Display for Setup {
+impl fmt::Display for ChipSetup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} with CPUs {}, {} warps, {}", self.kernel.unwrap_or("no kernel"), self.cpus, self.warps, self.split)
     }
@@ -163,20 +163,20 @@ pub(super) fn applications(mix: Cpus) -> BTreeSet<&'static str> {
 }
 
 /// Returns all runs of the study, each once, sorted.
-pub(super) fn all_setups() -> Vec<Setup> {
+pub(super) fn all_setups() -> Vec<ChipSetup> {
     let mut setups = BTreeSet::new();
     for mix in [HEAVY_MIX, LIGHT_MIX] {
-        setups.insert(Setup::cpus_alone(mix));
-        setups.extend(applications(mix).into_iter().map(|application| Setup::cpus_alone(Cpus::All(application, 1))));
+        setups.insert(ChipSetup::cpus_alone(mix));
+        setups.extend(applications(mix).into_iter().map(|application| ChipSetup::cpus_alone(Cpus::All(application, 1))));
     }
-    setups.extend(FIGURE_1_APPLICATIONS.map(|application| Setup::cpus_alone(Cpus::All(application, CPU_CORES))));
-    for name in KERNELS {
-        setups.insert(Setup::together(name, Cpus::Off));
-        setups.extend(FIGURE_1_APPLICATIONS.map(|application| Setup::together(name, Cpus::All(application, CPU_CORES))));
-        setups.insert(Setup::together(name, Cpus::All("omnetpp", 8)));
-        setups.extend(splits().into_iter().map(|split| Setup { split, ..Setup::together(name, ALL_OMNETPP) }));
+    setups.extend(FIGURE_1_APPLICATIONS.map(|application| ChipSetup::cpus_alone(Cpus::All(application, CPU_CORES))));
+    for name in KERNEL_NAMES {
+        setups.insert(ChipSetup::together(name, Cpus::Off));
+        setups.extend(FIGURE_1_APPLICATIONS.map(|application| ChipSetup::together(name, Cpus::All(application, CPU_CORES))));
+        setups.insert(ChipSetup::together(name, Cpus::All("omnetpp", 8)));
+        setups.extend(splits().into_iter().map(|split| ChipSetup { split, ..ChipSetup::together(name, OMNETPP_ON_ALL_CORES) }));
         for warps in WARP_LIMITS {
-            setups.extend([HEAVY_MIX, LIGHT_MIX].map(|mix| Setup { warps, ..Setup::together(name, mix) }));
+            setups.extend([HEAVY_MIX, LIGHT_MIX].map(|mix| ChipSetup { warps, ..ChipSetup::together(name, mix) }));
         }
     }
     setups.into_iter().collect()

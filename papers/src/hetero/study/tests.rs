@@ -4,10 +4,10 @@ use warpshard_lab::output::StudyOutput;
 use warpshard_lab::request::Request;
 use warpshard_lab::verdict::Verdict;
 
-use super::measure::{Measured, measure};
+use super::measure::{SetupMeasurements, measure};
 use super::published::{compare, directions};
-use super::results::Results;
-use super::setup::{Cpus, DIVERGENT, GATHER, GEMM, HEAVY_MIX, LIGHT_MIX, STREAM, Setup, all_setups};
+use super::results::DirectionResults;
+use super::setup::{Cpus, DIVERGENT_KERNEL, GATHER_KERNEL, GEMM_KERNEL, HEAVY_MIX, LIGHT_MIX, STREAM_KERNEL, ChipSetup, all_setups};
 use super::{HeteroOptions, findings, report};
 
 /// The statement of the paper that a synthetic chip breaks.
@@ -25,13 +25,13 @@ enum BrokenClaim {
 }
 
 /// Returns the figures of a run on a synthetic chip.
-fn figures(setup: &Setup, broken: BrokenClaim) -> Measured {
-    let Setup { kernel, cpus, warps, split } = *setup;
+fn synthetic_figures(setup: &ChipSetup, broken: BrokenClaim) -> SetupMeasurements {
+    let ChipSetup { kernel, cpus, warps, split } = *setup;
     let light = cpus == LIGHT_MIX || matches!(cpus, Cpus::All("perlbench", _));
     let pressure = match kernel {
         None => 0.0,
-        Some(GEMM) => 0.05,
-        Some(GATHER) => 1.0,
+        Some(GEMM_KERNEL) => 0.05,
+        Some(GATHER_KERNEL) => 1.0,
         Some(_) => f64::from(warps) / 48.0,
     };
     let sensitive = if light { 0.05 } else { 0.6 };
@@ -52,10 +52,10 @@ fn figures(setup: &Setup, broken: BrokenClaim) -> Measured {
         cpu *= 1.2 - 0.05 * f64::from(split.vcs);
     }
     let mut gpu = match kernel {
-        Some(DIVERGENT) if warps == 8 => 1.5,
+        Some(DIVERGENT_KERNEL) if warps == 8 => 1.5,
         _ => 1.0,
     };
-    if warps == 4 && kernel != Some(GATHER) {
+    if warps == 4 && kernel != Some(GATHER_KERNEL) {
         gpu *= 0.7;
     }
     gpu *= match cpus {
@@ -75,12 +75,12 @@ fn figures(setup: &Setup, broken: BrokenClaim) -> Measured {
             mix.applications
         }
     };
-    Measured {
+    SetupMeasurements {
         cores: names.into_iter().map(|name| (name, cpu)).collect(),
         cut: 0,
         gpu_ipc: if kernel.is_some() { gpu } else { 0.0 },
         stall_mc: 6.0 * pressure,
-        stall_net: if kernel == Some(DIVERGENT) { 4.0 * pressure } else { 0.0 },
+        stall_net: if kernel == Some(DIVERGENT_KERNEL) { 4.0 * pressure } else { 0.0 },
         llc_accesses: gpu * (1.0 + pressure),
         llc_misses: 0.5,
         bandwidth: 0.7 - 0.02 * f64::from(split.controllers),
@@ -89,13 +89,13 @@ fn figures(setup: &Setup, broken: BrokenClaim) -> Measured {
 }
 
 fn verdicts(broken: BrokenClaim) -> Vec<(String, Verdict)> {
-    let results = Results::new(all_setups().into_iter().map(|setup| (setup, figures(&setup, broken))));
+    let results = DirectionResults::new(all_setups().into_iter().map(|setup| (setup, synthetic_figures(&setup, broken))));
     compare(&directions().values, &findings(&results), &mut StudyOutput::new("test", String::new()))
 }
 
 #[test]
 fn every_statement_is_graded_once() {
-    let results = Results::new(all_setups().into_iter().map(|setup| (setup, figures(&setup, BrokenClaim::Nothing))));
+    let results = DirectionResults::new(all_setups().into_iter().map(|setup| (setup, synthetic_figures(&setup, BrokenClaim::Nothing))));
     let mut found: Vec<&str> = findings(&results).iter().map(|finding| finding.id).collect();
     let mut stated: Vec<&str> = directions().values.iter().map(|value| value.of.as_str()).collect();
     found.sort_unstable();
@@ -130,7 +130,7 @@ fn a_chip_that_breaks_a_statement_misses_it() {
 
 #[test]
 fn the_report_has_a_row_per_run_a_graded_comparison_and_plots() {
-    let results = Results::new(all_setups().into_iter().map(|setup| (setup, figures(&setup, BrokenClaim::Nothing))));
+    let results = DirectionResults::new(all_setups().into_iter().map(|setup| (setup, synthetic_figures(&setup, BrokenClaim::Nothing))));
     let output = report(&results);
     assert_eq!(output.column("kernel").unwrap().len(), all_setups().len());
     assert_eq!(output.compared().1.len(), directions().values.len());
@@ -152,9 +152,9 @@ fn heavy_setups_are_cut_and_light_ones_are_measured_between_two_cycles() {
         longest: 12_000,
         ..HeteroOptions::new(&Request::default())
     };
-    let heavy = measure(&Setup::together(STREAM, HEAVY_MIX), &options).unwrap();
+    let heavy = measure(&ChipSetup::together(STREAM_KERNEL, HEAVY_MIX), &options).unwrap();
     assert!(heavy.cut > 0 && heavy.stall_mc > 0.0 && heavy.gpu_ipc > 0.0 && heavy.cores.len() == 14, "{heavy:?}");
-    let light = Setup { warps: 4, ..Setup::together(STREAM, LIGHT_MIX) };
+    let light = ChipSetup { warps: 4, ..ChipSetup::together(STREAM_KERNEL, LIGHT_MIX) };
     let measured = measure(&light, &options).unwrap();
     assert!(measured.cores.iter().all(|(_, ipc)| (0.01..=3.0).contains(ipc)), "{measured:?}");
     assert_eq!((measured.cut, measured.clone()), (0, measure(&light, &options).unwrap()));
@@ -164,7 +164,7 @@ fn heavy_setups_are_cut_and_light_ones_are_measured_between_two_cycles() {
 
 #[test]
 fn the_page_has_what_the_program_gives_now() {
-    let run = measure(&Setup::together(STREAM, Cpus::Off), &HeteroOptions::new(&Request::default())).unwrap();
+    let run = measure(&ChipSetup::together(STREAM_KERNEL, Cpus::Off), &HeteroOptions::new(&Request::default())).unwrap();
     let sentence = format!("`stream` alone issues {:.4} warp instructions per core cycle, with `stall_mc` {:.4}", run.gpu_ipc, run.stall_mc);
     let page = include_str!("../hetero.md");
     assert!(page.contains(&sentence), "papers/src/hetero/hetero.md is stale, run the study again: {sentence}");

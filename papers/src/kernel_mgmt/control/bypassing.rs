@@ -5,7 +5,7 @@
 
 /// The stages of the learning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-enum Stage {
+enum LearningStage {
     /// No CTA bypasses.
     None,
     /// One CTA of A bypasses, then one of B.
@@ -18,47 +18,47 @@ enum Stage {
 /// The learning on one SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Learning {
-    stage: Stage,
+    stage: LearningStage,
     /// Bypassing CTAs of both kernels in the current period.
     ctas: [u32; 2],
-    /// Stalls without bypassing; `one` has the stalls with one bypassing CTA of each kernel, `u64::MAX` for a kernel without CTAs.
-    none: u64,
-    one: [u64; 2],
+    /// Stalls without bypassing; `stalls_with_one` has the stalls with one bypassing CTA of each kernel, `u64::MAX` for a kernel without CTAs.
+    stalls_without: u64,
+    stalls_with_one: [u64; 2],
     /// The fewest stalls so far with the chosen kernel.
-    least: u64,
+    fewest_stalls: u64,
 }
 
 impl Learning {
     pub(super) fn new() -> Self {
-        Self { stage: Stage::None, ctas: [0; 2], none: 0, one: [u64::MAX; 2], least: u64::MAX }
+        Self { stage: LearningStage::None, ctas: [0; 2], stalls_without: 0, stalls_with_one: [u64::MAX; 2], fewest_stalls: u64::MAX }
     }
 
     /// Returns the bypassing CTAs of both kernels for the next period.
-    pub(super) fn ctas(&self) -> [u32; 2] {
+    pub(super) fn bypassing_ctas(&self) -> [u32; 2] {
         self.ctas
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.stage == Stage::Done
+        self.stage == LearningStage::Done
     }
 
     /// Ends a period with `stalls`, in which the kernels have `resident` CTAs.
     pub(super) fn end_period(&mut self, stalls: u64, resident: [u32; 2]) {
         match self.stage {
-            Stage::None => {
-                self.none = stalls;
+            LearningStage::None => {
+                self.stalls_without = stalls;
                 self.try_next_kernel(0, resident);
             }
-            Stage::Tries(kernel) => {
-                self.one[kernel] = stalls;
+            LearningStage::Tries(kernel) => {
+                self.stalls_with_one[kernel] = stalls;
                 self.try_next_kernel(kernel + 1, resident);
             }
-            Stage::Grows(kernel) if stalls < self.least => self.try_one_more(kernel, stalls, resident),
-            Stage::Grows(kernel) => {
+            LearningStage::Grows(kernel) if stalls < self.fewest_stalls => self.try_one_more(kernel, stalls, resident),
+            LearningStage::Grows(kernel) => {
                 self.ctas[kernel] -= 1;
-                self.stage = Stage::Done;
+                self.stage = LearningStage::Done;
             }
-            Stage::Done => {}
+            LearningStage::Done => {}
         }
     }
 
@@ -67,26 +67,26 @@ impl Learning {
         self.ctas = [0; 2];
         if let Some(kernel) = (from..2).find(|kernel| resident[*kernel] > 0) {
             self.ctas[kernel] = 1;
-            self.stage = Stage::Tries(kernel);
+            self.stage = LearningStage::Tries(kernel);
             return;
         }
-        let kernel = usize::from(self.one[1] < self.one[0]);
-        if self.none <= self.one[kernel] {
-            self.stage = Stage::Done;
+        let kernel = usize::from(self.stalls_with_one[1] < self.stalls_with_one[0]);
+        if self.stalls_without <= self.stalls_with_one[kernel] {
+            self.stage = LearningStage::Done;
             return;
         }
         self.ctas[kernel] = 1;
-        self.try_one_more(kernel, self.one[kernel], resident);
+        self.try_one_more(kernel, self.stalls_with_one[kernel], resident);
     }
 
     /// Records the current number of bypassing CTAs as the best so far, and tries one more if the kernel has one.
     fn try_one_more(&mut self, kernel: usize, stalls: u64, resident: [u32; 2]) {
-        self.least = stalls;
+        self.fewest_stalls = stalls;
         self.stage = if self.ctas[kernel] < resident[kernel] {
             self.ctas[kernel] += 1;
-            Stage::Grows(kernel)
+            LearningStage::Grows(kernel)
         } else {
-            Stage::Done
+            LearningStage::Done
         };
     }
 
@@ -102,12 +102,12 @@ mod tests {
 
     /// Returns the bypassing CTAs of each period and true if the learning is over, given the stalls of the periods; the last entry is for
     /// the periods that follow.
-    fn learn(resident: [u32; 2], stalls: &[u64]) -> (Vec<[u32; 2]>, bool) {
+    fn run_learning(resident: [u32; 2], stalls: &[u64]) -> (Vec<[u32; 2]>, bool) {
         let mut learning = Learning::new();
-        let mut tried = vec![learning.ctas()];
+        let mut tried = vec![learning.bypassing_ctas()];
         for stalls in stalls {
             learning.end_period(*stalls, resident);
-            tried.push(learning.ctas());
+            tried.push(learning.bypassing_ctas());
         }
         (tried, learning.is_done())
     }
@@ -115,28 +115,28 @@ mod tests {
     #[test]
     fn figure_9_kernel_b_bypasses_with_one_cta() {
         // A has three CTAs and B has two. One bypassing CTA of B has the fewest stalls; two are not better.
-        let (tried, done) = learn([3, 2], &[100, 90, 80, 85]);
+        let (tried, done) = run_learning([3, 2], &[100, 90, 80, 85]);
         assert_eq!(tried, [[0, 0], [1, 0], [0, 1], [0, 2], [0, 1]]);
         assert!(done);
     }
 
     #[test]
     fn no_cta_bypasses_if_bypassing_does_not_reduce_stalls() {
-        assert_eq!(learn([3, 2], &[80, 90, 85]), (vec![[0, 0], [1, 0], [0, 1], [0, 0]], true));
-        assert_eq!(learn([3, 2], &[80, 80, 85]).0[3], [0, 0], "equal is not better");
+        assert_eq!(run_learning([3, 2], &[80, 90, 85]), (vec![[0, 0], [1, 0], [0, 1], [0, 0]], true));
+        assert_eq!(run_learning([3, 2], &[80, 80, 85]).0[3], [0, 0], "equal is not better");
     }
 
     #[test]
     fn bypassing_ctas_increase_while_stalls_fall_up_to_all_ctas() {
-        assert_eq!(learn([3, 2], &[100, 70, 80, 60, 65]), (vec![[0, 0], [1, 0], [0, 1], [2, 0], [3, 0], [2, 0]], true));
-        assert_eq!(learn([2, 2], &[100, 70, 80, 60]), (vec![[0, 0], [1, 0], [0, 1], [2, 0], [2, 0]], true));
-        assert_eq!(learn([1, 2], &[100, 70, 80]), (vec![[0, 0], [1, 0], [0, 1], [1, 0]], true));
+        assert_eq!(run_learning([3, 2], &[100, 70, 80, 60, 65]), (vec![[0, 0], [1, 0], [0, 1], [2, 0], [3, 0], [2, 0]], true));
+        assert_eq!(run_learning([2, 2], &[100, 70, 80, 60]), (vec![[0, 0], [1, 0], [0, 1], [2, 0], [2, 0]], true));
+        assert_eq!(run_learning([1, 2], &[100, 70, 80]), (vec![[0, 0], [1, 0], [0, 1], [1, 0]], true));
     }
 
     #[test]
     fn a_kernel_without_ctas_is_not_tried() {
-        assert_eq!(learn([6, 0], &[100, 90, 95]), (vec![[0, 0], [1, 0], [2, 0], [1, 0]], true));
-        assert_eq!(learn([0, 0], &[100]), (vec![[0, 0], [0, 0]], true));
+        assert_eq!(run_learning([6, 0], &[100, 90, 95]), (vec![[0, 0], [1, 0], [2, 0], [1, 0]], true));
+        assert_eq!(run_learning([0, 0], &[100]), (vec![[0, 0], [0, 0]], true));
     }
 
     #[test]
@@ -144,6 +144,6 @@ mod tests {
         let mut learning = Learning::new();
         [100, 70, 80, 60].iter().for_each(|stalls| learning.end_period(*stalls, [2, 2]));
         learning.limit_to([1, 3]);
-        assert_eq!(learning.ctas(), [1, 0]);
+        assert_eq!(learning.bypassing_ctas(), [1, 0]);
     }
 }

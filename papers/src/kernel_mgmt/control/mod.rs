@@ -32,10 +32,10 @@ use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelec
 use warpshard_policy::registry::PolicyError;
 
 use bypassing::Learning;
-use categories::Profile;
-use period::{Columns, Periods, Sample};
-use pool::Pool;
-use tlp::History;
+use categories::KernelProfile;
+use period::{Columns, Periods, PeriodSample};
+use pool::KernelPool;
+use tlp::UtilisationHistory;
 
 /// The parameters of [`KernelMgmt`].
 #[derive(Clone, Debug, Deserialize)]
@@ -47,15 +47,15 @@ pub struct Parameters {
     preference: Vec<f64>,
     #[serde(default)]
     ctas: Vec<u32>,
-    #[serde(default = "yes")]
+    #[serde(default = "enabled_by_default")]
     dynamic: bool,
-    #[serde(default = "yes")]
+    #[serde(default = "enabled_by_default")]
     bypass: bool,
     #[serde(default)]
     within_opt: bool,
 }
 
-fn yes() -> bool {
+fn enabled_by_default() -> bool {
     true
 }
 
@@ -64,19 +64,19 @@ fn yes() -> bool {
 pub struct KernelMgmt {
     #[state(fixed)]
     parameters: Parameters,
-    apps: Vec<App>,
-    profiles: Vec<Profile>,
-    pool: Pool,
+    apps: Vec<AppKernels>,
+    profiles: Vec<KernelProfile>,
+    pool: KernelPool,
     running: RunningApps,
     sms: Vec<SmState>,
     columns: Option<Columns>,
     /// True if no further decision follows.
-    over: bool,
+    is_over: bool,
 }
 
 /// The kernels of an application.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
-struct App {
+struct AppKernels {
     kernels: Vec<KernelIndex>,
 }
 
@@ -94,10 +94,10 @@ struct SmState {
     ctas: [u32; 2],
     bypass: [u32; 2],
     periods: Periods,
-    history: History,
+    history: UtilisationHistory,
     learning: Learning,
     /// True if the SM learns which CTAs bypass.
-    learns: bool,
+    is_learning: bool,
     /// Resident CTAs of each application.
     resident: Vec<i64>,
 }
@@ -137,7 +137,7 @@ impl KernelMgmt {
         if !preference.is_empty() && (preference.len() != opt.len() || preference.iter().any(|one| !(*one > 0.0 && one.is_finite()))) {
             return wrong(format!("`preference` = {preference:?}: a number above 0 for each application of `opt` is expected"));
         }
-        let pool = Pool::new(0);
+        let pool = KernelPool::new(0);
         Ok(Self {
             parameters,
             apps: Vec::new(),
@@ -146,13 +146,13 @@ impl KernelMgmt {
             running: RunningApps::Nothing,
             sms: Vec::new(),
             columns: None,
-            over: false,
+            is_over: false,
         })
     }
 
     /// Starts the policy: reads the applications, and chooses the two that run first and their numbers of CTAs.
-    fn begin(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
-        self.over = true;
+    fn choose_first_pair(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        self.is_over = true;
         let (facts, count) = (seen.facts, seen.facts.applications.len());
         let given = self.parameters.opt.len().max(self.parameters.ctas.len());
         if count < 2 {
@@ -163,34 +163,34 @@ impl KernelMgmt {
             out.because(format!("numbers are given for {given} applications, but there are {count}: nothing is set"));
             return;
         }
-        self.apps = vec![App::default(); count];
+        self.apps = vec![AppKernels::default(); count];
         for (index, kernel) in (0..).zip(&facts.kernels) {
             self.apps[kernel.app.index()].kernels.push(KernelIndex(index));
         }
-        let profile = |(number, app): (usize, &App)| {
+        let profile = |(number, app): (usize, &AppKernels)| {
             let own = || app.kernels.iter().map(|kernel| &facts.kernels[kernel.index()]);
             let most = own().map(|kernel| kernel.ctas_per_sm).min().unwrap_or(1);
             // The largest need of each resource over the kernels of the application.
             let needs = own().fold(Resources::default(), |all, kernel| all.elementwise_max(&kernel.needs));
             let opt = self.parameters.opt.get(number).copied().unwrap_or(most).min(most);
             let limit = if self.parameters.within_opt { opt } else { most };
-            Profile { opt, most, limit, needs, preference: self.parameters.preference.get(number).copied().unwrap_or(0.0) }
+            KernelProfile { opt, most, limit, needs, preference: self.parameters.preference.get(number).copied().unwrap_or(0.0) }
         };
         self.profiles = self.apps.iter().enumerate().map(profile).collect();
-        self.pool = Pool::new(count);
+        self.pool = KernelPool::new(count);
         let Some(pair) = self.pool.take_pair(&self.profiles) else { return };
-        self.over = false;
-        self.columns = Some(Columns::of(seen));
-        for waiting in self.pool.waiting() {
+        self.is_over = false;
+        self.columns = Some(Columns::from_observation(seen));
+        for waiting in self.pool.waiting_kernels() {
             set_ctas(&self.apps[*waiting], None, 0, "waits in the pool", out);
         }
         let sm_state = || SmState {
             ctas: [0; 2],
             bypass: [0; 2],
             periods: Periods::default(),
-            history: History::default(),
+            history: UtilisationHistory::default(),
             learning: Learning::new(),
-            learns: false,
+            is_learning: false,
             resident: vec![0; count],
         };
         self.sms = (0..seen.sms.rows().len()).map(|_| sm_state()).collect();
@@ -203,7 +203,7 @@ impl KernelMgmt {
         let profiles = pair.map(|app| &self.profiles[app]);
         let (ctas, why) = match self.parameters.ctas[..] {
             [a, b] => ([a, b], "fixed numbers"),
-            _ => (categories::choose(profiles, &room), "static TLP modulation"),
+            _ => (categories::choose_ctas(profiles, &room), "static TLP modulation"),
         };
         let known = profiles.map(|profile| profile.preference);
         for sm_state in &mut self.sms {
@@ -211,7 +211,7 @@ impl KernelMgmt {
             let learning = Learning::new();
             let resident = std::mem::take(&mut sm_state.resident);
             *sm_state =
-                SmState { ctas, bypass: [0; 2], periods, history: History::new(known), learning, learns: !self.parameters.dynamic, resident };
+                SmState { ctas, bypass: [0; 2], periods, history: UtilisationHistory::new(known), learning, is_learning: !self.parameters.dynamic, resident };
         }
         for (kernel, app) in pair.into_iter().enumerate() {
             out.signal(None, ["first", "second"][kernel], app as f64);
@@ -244,14 +244,14 @@ impl KernelMgmt {
                         }
                     }
                 }
-                RunningApps::One(left) if left == over => self.over = true,
+                RunningApps::One(left) if left == over => self.is_over = true,
                 _ => {}
             }
         }
     }
 
     /// Passes the counts of each SM to its sampling period, and applies the decision of a period that ended.
-    fn sample(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+    fn add_period_counts(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         let (RunningApps::Pair(pair), Some(columns)) = (self.running, self.columns) else { return };
         if !self.parameters.dynamic && !self.parameters.bypass {
             return;
@@ -264,16 +264,16 @@ impl KernelMgmt {
                 *resident += columns.resident_change(row);
             }
             let counted = columns.period_counts(seen.interval, row, pair.map(|app| own[app]));
-            let Some(sample) = sm_state.periods.record(&counted, sm_state.ctas, seen.facts.peaks.issue) else { continue };
+            let Some(sample) = sm_state.periods.add_counts(&counted, sm_state.ctas, seen.facts.peaks.issue) else { continue };
             let profiles = pair.map(|app| &self.profiles[app]);
-            let change = sm_state.decide(&sample, &self.parameters, profiles, &seen.facts.sm);
+            let change = sm_state.decide_ctas(&sample, &self.parameters, profiles, &seen.facts.sm);
             let sm = Some(SmId(number));
             out.signal(sm, "sp", sample.sm.sp);
             out.signal(sm, "ldst", sample.sm.ldst);
             out.signal(sm, "stalls", (sample.memory + sample.structural) as f64);
             for (kernel, app) in pair.into_iter().enumerate() {
                 if change.ctas[kernel] {
-                    set_ctas(&self.apps[app], sm, sm_state.ctas[kernel], change.why, out);
+                    set_ctas(&self.apps[app], sm, sm_state.ctas[kernel], change.reason, out);
                 }
                 if change.bypass[kernel] {
                     set_bypass(&self.apps[app], sm, sm_state.bypass[kernel], "stalls of sampling periods", out);
@@ -284,29 +284,29 @@ impl KernelMgmt {
 }
 
 /// The changes after a sampling period, per kernel.
-struct Change {
+struct PeriodChanges {
     ctas: [bool; 2],
     bypass: [bool; 2],
-    why: &'static str,
+    reason: &'static str,
 }
 
 impl SmState {
     /// Ends a sampling period: decides the numbers of CTAs and of bypassing CTAs; returns the changes.
-    fn decide(&mut self, sample: &Sample, parameters: &Parameters, profiles: [&Profile; 2], room: &Resources) -> Change {
+    fn decide_ctas(&mut self, sample: &PeriodSample, parameters: &Parameters, profiles: [&KernelProfile; 2], room: &Resources) -> PeriodChanges {
         let (ctas, bypass) = (self.ctas, self.bypass);
         let mut why = "";
-        if self.learns && parameters.bypass && !self.learning.is_done() {
+        if self.is_learning && parameters.bypass && !self.learning.is_done() {
             self.learning.end_period(sample.memory + sample.structural, self.ctas);
         } else if parameters.dynamic {
             let step = self.history.end_period(sample.sm, sample.kernels, self.ctas, profiles, room);
-            (self.ctas, why) = (step.ctas, step.why);
+            (self.ctas, why) = (step.ctas, step.reason);
             self.learning.limit_to(self.ctas);
             // Learning starts with the period after the first one without a change.
-            self.learns |= step.trend.is_some() && self.ctas == ctas;
+            self.is_learning |= step.trend.is_some() && self.ctas == ctas;
         }
-        self.bypass = self.learning.ctas();
+        self.bypass = self.learning.bypassing_ctas();
         let changed = |now: [u32; 2], before: [u32; 2]| [now[0] != before[0], now[1] != before[1]];
-        let change = Change { ctas: changed(self.ctas, ctas), bypass: changed(self.bypass, bypass), why };
+        let change = PeriodChanges { ctas: changed(self.ctas, ctas), bypass: changed(self.bypass, bypass), reason: why };
         if change.ctas != [false; 2] || change.bypass != [false; 2] {
             // For more bypassing CTAs new CTAs have to start; for fewer the current CTAs have to end.
             let wait = |kernel: usize| match self.bypass[kernel].cmp(&bypass[kernel]) {
@@ -320,13 +320,13 @@ impl SmState {
     }
 }
 
-fn set_ctas(app: &App, sm: Option<SmId>, limit: u32, why: &str, out: &mut DecisionSet) {
+fn set_ctas(app: &AppKernels, sm: Option<SmId>, limit: u32, why: &str, out: &mut DecisionSet) {
     for &kernel in &app.kernels {
         out.decide_because(Decision::KernelCtas { sm, kernel, limit }, why);
     }
 }
 
-fn set_bypass(app: &App, sm: Option<SmId>, ctas: u32, why: &str, out: &mut DecisionSet) {
+fn set_bypass(app: &AppKernels, sm: Option<SmId>, ctas: u32, why: &str, out: &mut DecisionSet) {
     for &kernel in &app.kernels {
         out.decide_because(Decision::Bypass { sm, kernel, ctas }, why);
     }
@@ -341,7 +341,7 @@ impl Controller for KernelMgmt {
         let on = |selector| Trigger::On(selector);
         let samples = self.parameters.dynamic || self.parameters.bypass;
         match self.running {
-            RunningApps::Nothing if self.over => Vec::new(),
+            RunningApps::Nothing if self.is_over => Vec::new(),
             RunningApps::Nothing => vec![Trigger::Start],
             RunningApps::Pair(_) if samples => {
                 vec![
@@ -350,7 +350,7 @@ impl Controller for KernelMgmt {
                     on(EventSelector::CtaEnded(None)),
                 ]
             }
-            RunningApps::Pair(_) | RunningApps::One(_) if !self.over => {
+            RunningApps::Pair(_) | RunningApps::One(_) if !self.is_over => {
                 vec![on(EventSelector::KernelDispatched(None)), on(EventSelector::ApplicationEnded(None))]
             }
             RunningApps::Pair(_) | RunningApps::One(_) => Vec::new(),
@@ -363,10 +363,10 @@ impl Controller for KernelMgmt {
 
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         if self.running == RunningApps::Nothing {
-            self.begin(seen, out);
+            self.choose_first_pair(seen, out);
             return;
         }
-        self.sample(seen, out);
+        self.add_period_counts(seen, out);
         self.remove_finished(seen, out);
     }
 }

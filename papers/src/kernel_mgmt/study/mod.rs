@@ -23,9 +23,9 @@ use warpshard_lab::Lab;
 use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
 
-use findings::{Group, ProfileRuns, Results};
+use findings::{KernelGroupRuns, ProfileRuns, KernelMgmtResults};
 use published::{Input, kernel_index, kernels, published};
-use task::{Occupancy, Run, Scheme, RunResult, occupancy};
+use task::{Occupancy, SchemeRun, SharingScheme, RunResult, occupancy};
 
 /// The runs after the profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Configuration {
     ];
 
     /// Returns the number of features of inputs that have features, if the configuration sets it.
-    fn features(self) -> Option<u32> {
+    fn feature_count(self) -> Option<u32> {
         match self {
             Self::Fits(features) | Self::FitsWithinOpt(features) => Some(features),
             _ => None,
@@ -70,7 +70,7 @@ impl Configuration {
         matches!(self, Self::WithinOpt | Self::FitsWithinOpt(_))
     }
 
-    fn of(name: Option<&str>) -> Result<Self, TaskError> {
+    fn named(name: Option<&str>) -> Result<Self, TaskError> {
         let Some(name) = name else { return Ok(Self::Pairs) };
         let (word, number) = name.split_once('=').map_or((name, None), |(word, number)| (word, Some(number)));
         let known = Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, configuration)| *configuration);
@@ -100,11 +100,11 @@ struct RunBuilder<'a> {
 }
 
 impl RunBuilder<'_> {
-    fn run(&self, members: &[usize], scheme: Scheme) -> Run {
+    fn run(&self, members: &[usize], scheme: SharingScheme) -> SchemeRun {
         let index = (self.input == Input::Revised).then(|| ("gpu.sm.l1.cache.index".to_owned(), "fermi".to_owned()));
         let settings = index.into_iter().chain(self.request.set.iter().cloned()).collect();
         let kernels = members.iter().map(|member| &kernels()[*member]).collect();
-        Run { kernels, scheme, machine: &published().own.parameters.machine, settings, input: self.input }
+        SchemeRun { kernels, scheme, machine: &published().own.parameters.machine, settings, input: self.input }
     }
 }
 
@@ -113,14 +113,14 @@ impl RunBuilder<'_> {
 /// # Errors
 /// Returns an error if a program does not exist, an option is wrong, or a run fails.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    let configuration = Configuration::of(request.configuration.as_deref()).map_err(StudyError::input)?;
+    let configuration = Configuration::named(request.configuration.as_deref()).map_err(StudyError::input)?;
     let among = |number: usize| request.pairs.is_empty() || request.pairs.iter().any(|(first, last)| (*first..=*last).contains(&number));
     let groups: Vec<Vec<usize>> =
         (1..).zip(all_groups(configuration)).filter(|(number, _)| among(*number)).map(|(_, group)| group).collect();
     if groups.is_empty() {
         return Err(StudyError::Input("--pairs selects nothing".into()));
     }
-    let input = match configuration.features() {
+    let input = match configuration.feature_count() {
         _ if configuration == Configuration::Revised && request.full => {
             return Err(StudyError::Input("--full and --configuration revised each choose inputs: leave one of them out".into()));
         }
@@ -133,12 +133,12 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         None => Input::Quick,
     };
     let (builder, lab) = (RunBuilder { request, input, within_opt: configuration.within_opt() }, request.lab());
-    let profiles = profiles(&groups, &builder, &lab).map_err(StudyError::input)?;
+    let profiles = run_profiles(&groups, &builder, &lab).map_err(StudyError::input)?;
     let groups = match configuration {
-        Configuration::Exhaustive => exhaustive(groups, &profiles, &builder, &lab),
-        _ => managed(groups, &profiles, &builder, &lab),
+        Configuration::Exhaustive => run_exhaustive_search(groups, &profiles, &builder, &lab),
+        _ => run_groups(groups, &profiles, &builder, &lab),
     };
-    let results = Results { profiles, groups: groups.map_err(StudyError::input)? };
+    let results = KernelMgmtResults { profiles, groups: groups.map_err(StudyError::input)? };
     let title = format!("kernels that share SMs under kernel management, compared with {}", published().source);
     let mut output = StudyOutput::new("kernel-mgmt", title);
     match configuration {
@@ -161,23 +161,23 @@ fn all_groups(configuration: Configuration) -> Vec<Vec<usize>> {
         _ => {
             let pairs = own.pair.iter().map(|pair| pair.kernels.iter().map(|name| kernel_index(name)).collect());
             let have = |members: &Vec<usize>| members.iter().any(|member| !kernels()[*member].features.is_empty());
-            pairs.filter(|members| configuration.features().is_none() || have(members)).collect()
+            pairs.filter(|members| configuration.feature_count().is_none() || have(members)).collect()
         }
     }
 }
 
 /// Runs each kernel of the groups alone, with every number of CTAs per SM.
-fn profiles(groups: &[Vec<usize>], builder: &RunBuilder<'_>, lab: &Lab) -> Result<Vec<ProfileRuns>, TaskError> {
+fn run_profiles(groups: &[Vec<usize>], builder: &RunBuilder<'_>, lab: &Lab) -> Result<Vec<ProfileRuns>, TaskError> {
     let mut members: Vec<usize> = groups.iter().flatten().copied().collect();
     members.sort_unstable();
     members.dedup();
-    let machine = builder.run(&members, Scheme::LeftOver).machine()?.machine;
+    let machine = builder.run(&members, SharingScheme::LeftOver).machine()?.machine;
     let of =
         |member: &usize| -> Result<(usize, Occupancy), TaskError> { Ok((*member, occupancy(&kernels()[*member], &machine, builder.input)?)) };
     let known: Vec<(usize, Occupancy)> = members.iter().map(of).collect::<Result<_, _>>()?;
-    let runs: Vec<Run> =
-        known.iter().flat_map(|(member, known)| (1..=known.most).map(|ctas| builder.run(&[*member], Scheme::Alone(ctas)))).collect();
-    let mut taken = lab.all(&runs)?.into_iter();
+    let runs: Vec<SchemeRun> =
+        known.iter().flat_map(|(member, known)| (1..=known.most).map(|ctas| builder.run(&[*member], SharingScheme::Alone(ctas)))).collect();
+    let mut taken = lab.run_tasks(&runs)?.into_iter();
     let profiled = |(kernel, occupancy): (usize, Occupancy)| {
         let runs: Vec<RunResult> = taken.by_ref().take(occupancy.most as usize).collect();
         let tolerance = if builder.input == Input::Revised { published().own.parameters.tolerance } else { 0.0 };
@@ -187,43 +187,43 @@ fn profiles(groups: &[Vec<usize>], builder: &RunBuilder<'_>, lab: &Lab) -> Resul
 }
 
 /// Returns the schemes that each group runs under, LeftOver first.
-fn schemes(members: &[usize], profiles: &[ProfileRuns], within_opt: bool) -> Vec<Scheme> {
+fn group_schemes(members: &[usize], profiles: &[ProfileRuns], within_opt: bool) -> Vec<SharingScheme> {
     let of = |member: &usize| profiles.iter().find(|profiled| profiled.kernel == *member).expect("every member is profiled");
-    let opt: Vec<u32> = members.iter().map(|member| of(member).opt()).collect();
+    let opt: Vec<u32> = members.iter().map(|member| of(member).optimal_ctas()).collect();
     let preference: Vec<f64> = members.iter().map(|member| of(member).preference()).collect();
     // Static modulation alone never exceeds the optimum.
-    let managed = |dynamic, bypass| Scheme::Managed {
+    let managed = |dynamic, bypass| SharingScheme::Managed {
         opt: opt.clone(),
         preference: preference.clone(),
         dynamic,
         bypass,
         within_opt: within_opt && dynamic,
     };
-    let mut schemes = vec![Scheme::LeftOver, managed(false, false), managed(true, false), managed(true, true), Scheme::SmartEven];
+    let mut schemes = vec![SharingScheme::LeftOver, managed(false, false), managed(true, false), managed(true, true), SharingScheme::SmartEven];
     if members.len() == 2 {
-        schemes.push(Scheme::Smc(&published().own.parameters.smc));
+        schemes.push(SharingScheme::Smc(&published().own.parameters.smc));
     }
     schemes
 }
 
 /// Runs the groups under all schemes.
-fn managed(groups: Vec<Vec<usize>>, profiles: &[ProfileRuns], builder: &RunBuilder<'_>, lab: &Lab) -> Result<Vec<Group>, TaskError> {
-    let runs: Vec<Run> = groups
+fn run_groups(groups: Vec<Vec<usize>>, profiles: &[ProfileRuns], builder: &RunBuilder<'_>, lab: &Lab) -> Result<Vec<KernelGroupRuns>, TaskError> {
+    let runs: Vec<SchemeRun> = groups
         .iter()
-        .flat_map(|members| schemes(members, profiles, builder.within_opt).into_iter().map(|scheme| builder.run(members, scheme)))
+        .flat_map(|members| group_schemes(members, profiles, builder.within_opt).into_iter().map(|scheme| builder.run(members, scheme)))
         .collect();
-    let mut taken = lab.all(&runs)?.into_iter();
+    let mut taken = lab.run_tasks(&runs)?.into_iter();
     let group = |members: Vec<usize>| {
         let mut next = || taken.next().expect("every run has a result");
         let [left_over, first, dynamic, bypassing, smart_even] = std::array::from_fn(|_| next());
         let smc = (members.len() == 2).then(next);
-        Group { members, left_over, first, dynamic, bypassing, smart_even, smc, fixed: Vec::new() }
+        KernelGroupRuns { members, left_over_run: left_over, static_run: first, dynamic_run: dynamic, bypassing, smart_even_run: smart_even, smc, fixed_runs: Vec::new() }
     };
     Ok(groups.into_iter().map(group).collect())
 }
 
 /// Runs the pairs under LeftOver, with static modulation, and with every number of CTAs that fits.
-fn exhaustive(groups: Vec<Vec<usize>>, profiles: &[ProfileRuns], builder: &RunBuilder<'_>, lab: &Lab) -> Result<Vec<Group>, TaskError> {
+fn run_exhaustive_search(groups: Vec<Vec<usize>>, profiles: &[ProfileRuns], builder: &RunBuilder<'_>, lab: &Lab) -> Result<Vec<KernelGroupRuns>, TaskError> {
     let space = |members: &[usize]| -> Vec<[u32; 2]> {
         let of = |member: usize| profiles.iter().find(|profiled| profiled.kernel == member).expect("every member is profiled").occupancy;
         let (a, b) = (of(members[0]), of(members[1]));
@@ -235,16 +235,16 @@ fn exhaustive(groups: Vec<Vec<usize>>, profiles: &[ProfileRuns], builder: &RunBu
         (1..=a.most).flat_map(|first| (1..=b.most).map(move |second| [first, second])).filter(fits).collect()
     };
     let of = |members: &Vec<usize>| {
-        let fixed = space(members).into_iter().map(Scheme::Fixed);
-        let first = schemes(members, profiles, false).into_iter().take(2);
-        first.chain(fixed).map(|scheme| builder.run(members, scheme)).collect::<Vec<Run>>()
+        let fixed = space(members).into_iter().map(SharingScheme::Fixed);
+        let first = group_schemes(members, profiles, false).into_iter().take(2);
+        first.chain(fixed).map(|scheme| builder.run(members, scheme)).collect::<Vec<SchemeRun>>()
     };
-    let runs: Vec<Run> = groups.iter().flat_map(of).collect();
-    let mut taken = lab.all(&runs)?.into_iter();
+    let runs: Vec<SchemeRun> = groups.iter().flat_map(of).collect();
+    let mut taken = lab.run_tasks(&runs)?.into_iter();
     let group = |members: Vec<usize>| {
         let (left_over, first) = (taken.next().unwrap_or_default(), taken.next().unwrap_or_default());
         let fixed = space(&members).into_iter().zip(taken.by_ref()).collect();
-        Group { members, left_over, first, fixed, ..Group::default() }
+        KernelGroupRuns { members, left_over_run: left_over, static_run: first, fixed_runs: fixed, ..KernelGroupRuns::default() }
     };
     Ok(groups.into_iter().map(group).collect())
 }

@@ -14,8 +14,8 @@ use warpshard_lab::published::{Published, read};
 #[serde(deny_unknown_fields)]
 pub(super) struct StudyData {
     pub(super) parameters: Parameters,
-    pub(super) kernel: Vec<Kernel>,
-    pub(super) pair: Vec<Pair>,
+    pub(super) kernel: Vec<PublishedKernel>,
+    pub(super) pair: Vec<PublishedPair>,
     pub(super) pool: Vec<Vec<String>>,
 }
 
@@ -31,15 +31,15 @@ pub(super) struct Parameters {
 /// The kernel types of Table III.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Type {
+pub(super) enum KernelType {
     Up,
     Optimal,
     Down,
 }
 
-impl Type {
+impl KernelType {
     /// Returns the type of a kernel that is fastest with `opt` CTAs per SM, of which `most` fit (Section 4.1).
-    pub(super) fn of(opt: u32, most: u32) -> Self {
+    pub(super) fn from_optimum(opt: u32, most: u32) -> Self {
         match opt {
             _ if opt == most => Self::Up,
             1 => Self::Down,
@@ -62,16 +62,16 @@ pub(super) enum Input {
     Quick,
     /// Inputs with up to four times longer runs.
     Full,
-    /// Inputs with this number of features, for kernels with [`Kernel::features`].
+    /// Inputs with this number of features, for kernels with [`PublishedKernel::features`].
     Features(u32),
-    /// The program of [`Kernel::revised`], for kernels that have one.
+    /// The program of [`PublishedKernel::revised`], for kernels that have one.
     Revised,
 }
 
 /// A kernel of Table III.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Kernel {
+pub(super) struct PublishedKernel {
     pub(super) name: String,
     pub(super) program: String,
     /// Name of the kernel in the program; its first launch is run.
@@ -82,25 +82,25 @@ pub(super) struct Kernel {
     #[serde(default)]
     pub(super) features: BTreeMap<String, Vec<(String, String)>>,
     /// The program and its parameters for the configuration `revised`.
-    pub(super) revised: Option<Program>,
+    pub(super) revised: Option<RevisedProgram>,
     pub(super) registers: u32,
     pub(super) opt: u32,
     pub(super) most: u32,
     /// Published utilisation of threads, shared memory and registers, in percent.
     pub(super) utilisation: [f64; 3],
     #[serde(rename = "type")]
-    pub(super) kind: Type,
+    pub(super) kind: KernelType,
 }
 
 /// A launch file and its parameters.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Program {
+pub(super) struct RevisedProgram {
     pub(super) program: String,
     pub(super) parameters: Vec<(String, String)>,
 }
 
-impl Kernel {
+impl PublishedKernel {
     /// Returns the launch file of the kernel.
     pub(super) fn program(&self, input: Input) -> &str {
         match &self.revised {
@@ -110,7 +110,7 @@ impl Kernel {
     }
 
     /// Returns the parameters that set the size of the input.
-    pub(super) fn size(&self, input: Input) -> &[(String, String)] {
+    pub(super) fn size_parameters(&self, input: Input) -> &[(String, String)] {
         match input {
             Input::Quick => &self.parameters,
             Input::Full => &self.full,
@@ -123,7 +123,7 @@ impl Kernel {
     ///
     /// # Errors
     /// Returns a message for the user if a file does not exist.
-    pub(super) fn content(&self, input: Input) -> Result<String, TaskError> {
+    pub(super) fn input_text(&self, input: Input) -> Result<String, TaskError> {
         warpshard_lab::programs::content(Path::new(self.program(input)))
     }
 }
@@ -131,7 +131,7 @@ impl Kernel {
 /// A row of Table IV.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Pair {
+pub(super) struct PublishedPair {
     pub(super) kernels: [String; 2],
     pub(super) ctas: [u32; 2],
     /// Published utilisation of threads, shared memory and registers, in percent.
@@ -163,18 +163,18 @@ pub(super) enum Quantity {
 /// The key `of` of a published value: its quantity.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Selector {
+pub(super) struct ValueSelector {
     pub(super) quantity: Quantity,
 }
 
 /// Returns the parsed `kernel-mgmt.toml`.
-pub(super) fn published() -> &'static Published<StudyData, Selector> {
-    static READ: OnceLock<Published<StudyData, Selector>> = OnceLock::new();
-    READ.get_or_init(|| read("kernel-mgmt", include_str!("../published/kernel-mgmt.toml")))
+pub(super) fn published() -> &'static Published<StudyData, ValueSelector> {
+    static PUBLISHED_FILE: OnceLock<Published<StudyData, ValueSelector>> = OnceLock::new();
+    PUBLISHED_FILE.get_or_init(|| read("kernel-mgmt", include_str!("../published/kernel-mgmt.toml")))
 }
 
 /// Returns the kernels of Table III.
-pub(super) fn kernels() -> &'static [Kernel] {
+pub(super) fn kernels() -> &'static [PublishedKernel] {
     &published().own.kernel
 }
 
@@ -192,6 +192,6 @@ pub(super) fn group_name(members: &[usize]) -> String {
 }
 
 /// Returns the kernel at an index of Table III.
-pub(super) fn kernel_at(member: usize) -> &'static Kernel {
+pub(super) fn kernel_at(member: usize) -> &'static PublishedKernel {
     &kernels()[member]
 }

@@ -13,15 +13,15 @@ use warpshard_config::{Loaded, Machine, Override};
 use warpshard_control::KernelFacts;
 use warpshard_energy::Model;
 use warpshard_program::Program;
-use warpshard_workload::{Command, Part, Workload, mix};
+use warpshard_workload::{Command, MixedApplication, Workload, mix};
 use warpshard_report::metrics::Totals;
 use warpshard_lab::Task;
 
-use super::published::{Input, Kernel};
+use super::published::{Input, PublishedKernel};
 
 /// The sharing of the GPU among kernels.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Scheme {
+pub(super) enum SharingScheme {
     /// Default concurrency: the next kernel runs on SMs that the previous one leaves idle.
     LeftOver,
     /// A kernel alone with this number of CTAs per SM.
@@ -37,8 +37,8 @@ pub(super) enum Scheme {
     Smc(&'static str),
 }
 
-impl Scheme {
-    fn sharing(&self) -> &'static str {
+impl SharingScheme {
+    fn sharing_mode(&self) -> &'static str {
         match self {
             Self::LeftOver | Self::Alone(_) => "left-over",
             Self::Fixed(_) | Self::Managed { .. } => "interleaved",
@@ -67,9 +67,9 @@ impl Scheme {
 
 /// Kernels, scheme, machine and input of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Run {
-    pub(super) kernels: Vec<&'static Kernel>,
-    pub(super) scheme: Scheme,
+pub(super) struct SchemeRun {
+    pub(super) kernels: Vec<&'static PublishedKernel>,
+    pub(super) scheme: SharingScheme,
     pub(super) machine: &'static str,
     pub(super) settings: Vec<(String, String)>,
     pub(super) input: Input,
@@ -115,27 +115,27 @@ impl RunResult {
     }
 }
 
-impl Run {
+impl SchemeRun {
     /// Returns the machine with the settings of the run.
     ///
     /// # Errors
     /// Returns a message for the user if the machine or a setting is invalid.
     pub(super) fn machine(&self) -> Result<Loaded, TaskError> {
-        let own = [("gpu.dispatch.sharing".to_owned(), self.scheme.sharing().to_owned())];
+        let own = [("gpu.dispatch.sharing".to_owned(), self.scheme.sharing_mode().to_owned())];
         let set: Vec<Override> = self.settings.iter().chain(&own).map(|(key, value)| Override::new(key, value)).collect();
         crate::machine(self.machine, &set).map_err(TaskError::from)
     }
 
     fn workload(&self) -> Result<Workload, TaskError> {
-        let part = |kernel: &&Kernel| Ok(Part { workload: workload(kernel, self.input)?, priority: 0 });
+        let part = |kernel: &&PublishedKernel| Ok(MixedApplication { workload: workload(kernel, self.input)?, priority: 0 });
         let parts = self.kernels.iter().map(part).collect::<Result<Vec<_>, TaskError>>()?;
         mix(parts, false).map_err(TaskError::from)
     }
 }
 
 /// Returns the first launch of a kernel alone, with the registers of the paper's compiler.
-fn workload(kernel: &Kernel, input: Input) -> Result<Workload, TaskError> {
-    let program = Program::load(Path::new(kernel.program(input)), Some(70), kernel.size(input))?;
+fn workload(kernel: &PublishedKernel, input: Input) -> Result<Workload, TaskError> {
+    let program = Program::load(Path::new(kernel.program(input)), Some(70), kernel.size_parameters(input))?;
     let workload = program.workload()?;
     let at = workload.kernels.iter().position(|one| one.info.name == kernel.kernel);
     let at = at.ok_or_else(|| format!("{}: there is no launch of `{}`", kernel.program(input), kernel.kernel))?;
@@ -166,7 +166,7 @@ pub(super) struct Occupancy {
 ///
 /// # Errors
 /// Returns a message for the user if the program cannot be loaded or no CTA fits an SM.
-pub(super) fn occupancy(kernel: &'static Kernel, machine: &Machine, input: Input) -> Result<Occupancy, TaskError> {
+pub(super) fn occupancy(kernel: &'static PublishedKernel, machine: &Machine, input: Input) -> Result<Occupancy, TaskError> {
     let workload = workload(kernel, input)?;
     let facts = facts(machine, &workload);
     let (KernelFacts { needs, ctas, .. }, sm) = (&facts.kernels[0], &facts.sm);
@@ -179,22 +179,22 @@ pub(super) fn occupancy(kernel: &'static Kernel, machine: &Machine, input: Input
     Ok(Occupancy { most, each, ctas: *ctas })
 }
 
-impl fmt::Display for Run {
+impl fmt::Display for SchemeRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
-        write!(f, "{} {}", names.join(" + "), self.scheme.sharing())?;
+        write!(f, "{} {}", names.join(" + "), self.scheme.sharing_mode())?;
         self.settings.iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))?;
         self.scheme.policy().iter().try_for_each(|policy| write!(f, " {policy}"))
     }
 }
 
-impl Task for Run {
+impl Task for SchemeRun {
     type Result = RunResult;
 
     fn key(&self) -> Result<String, TaskError> {
         let mut all = String::new();
         for kernel in &self.kernels {
-            all += &format!("{} {:?} {}\n{}", kernel.kernel, kernel.size(self.input), kernel.registers, kernel.content(self.input)?);
+            all += &format!("{} {:?} {}\n{}", kernel.kernel, kernel.size_parameters(self.input), kernel.registers, kernel.input_text(self.input)?);
         }
         let machine = self.machine()?.provenance.to_toml();
         Ok(format!("kernel-mgmt {self} {machine} {:08x}", crc32fast::hash(all.as_bytes())))

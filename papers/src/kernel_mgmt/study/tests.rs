@@ -2,7 +2,7 @@
 
 use warpshard_lab::Task;
 
-use super::published::{Quantity, Type};
+use super::published::{Quantity, KernelType};
 use super::*;
 
 #[test]
@@ -31,24 +31,24 @@ fn register_utilisation_agrees_with_table_iii() {
         for (used, published) in used.iter().zip(kernel.utilisation) {
             assert!((used - published).abs() < 0.2, "{}: {used} % used, {published} % published", kernel.name);
         }
-        assert_eq!((ours.most, Type::of(kernel.opt, kernel.most)), (kernel.most, kernel.kind), "{}", kernel.name);
+        assert_eq!((ours.most, KernelType::from_optimum(kernel.opt, kernel.most)), (kernel.most, kernel.kind), "{}", kernel.name);
     }
 }
 
 #[test]
 fn an_unknown_configuration_is_refused() {
-    assert_eq!(Configuration::of(None).unwrap(), Configuration::Pairs);
-    let error = Configuration::of(Some("all")).unwrap_err().to_string();
+    assert_eq!(Configuration::named(None).unwrap(), Configuration::Pairs);
+    let error = Configuration::named(Some("all")).unwrap_err().to_string();
     let expected = "expected one of pairs, pools, exhaustive, within-opt, fits, fits-within-opt, revised; after fits and fits-within-opt `=N` may follow, N one of 6, 8, 16, 18, 20, 22, 24, 26, 28, 30";
     assert_eq!(error, format!("--configuration all: {expected}"));
-    let of = |name| Configuration::of(Some(name)).map_err(|error| error.to_string());
+    let of = |name| Configuration::named(Some(name)).map_err(|error| error.to_string());
     assert_eq!([of("fits"), of("fits=16"), of("fits=20")], [16, 16, 20].map(|features| Ok(Configuration::Fits(features))));
     assert_eq!(of("fits-within-opt=18"), Ok(Configuration::FitsWithinOpt(18)));
     assert!(["fits=17", "fits=", "pairs=16", "fits=16=16"].iter().all(|name| of(name).is_err()));
     let kms = &kernels()[kernel_index("KMS")];
     let has = |of: &(&String, &Vec<(String, String)>)| of.1.contains(&("features".to_owned(), of.0.clone()));
     assert!(kms.features.len() == 10 && kms.features.iter().all(|input| has(&input)));
-    assert_eq!(kms.size(Input::Features(22))[0].1, "76800");
+    assert_eq!(kms.size_parameters(Input::Features(22))[0].1, "76800");
 }
 
 fn run_result(cycles: u64, joules: f64, chosen: &[u32]) -> RunResult {
@@ -58,23 +58,23 @@ fn run_result(cycles: u64, joules: f64, chosen: &[u32]) -> RunResult {
 #[test]
 fn gains_are_over_left_over_and_every_published_value_is_compared() {
     let pair = [kernel_index("BKP"), kernel_index("KMS")];
-    let group = Group {
+    let group = KernelGroupRuns {
         members: pair.to_vec(),
-        left_over: run_result(1000, 3.0, &[]),
-        first: run_result(800, 2.5, &[5, 1]),
-        dynamic: run_result(700, 2.2, &[5, 1]),
+        left_over_run: run_result(1000, 3.0, &[]),
+        static_run: run_result(800, 2.5, &[5, 1]),
+        dynamic_run: run_result(700, 2.2, &[5, 1]),
         bypassing: RunResult { l1_reads: 100, l1_hits: 50, ..run_result(625, 2.0, &[5, 1]) },
-        smart_even: run_result(900, 2.8, &[]),
+        smart_even_run: run_result(900, 2.8, &[]),
         smc: Some(run_result(850, 2.7, &[])),
-        fixed: Vec::new(),
+        fixed_runs: Vec::new(),
     };
     let occupancy = Occupancy { most: 6, each: [100.0 / 6.0, 0.0, 10.0], ctas: 100 };
     let profiled = |kernel, cycles: [u64; 6]| ProfileRuns { tolerance: 0.0, kernel, occupancy, runs: cycles.map(|cycles| run_result(cycles, 1.0, &[])).to_vec() };
     let profiles = vec![profiled(pair[0], [9, 8, 7, 6, 5, 4]), profiled(pair[1], [3, 4, 5, 6, 7, 8])];
-    assert_eq!((profiles[0].opt(), profiles[1].opt()), (6, 1));
-    let beyond = |cycles| ProfileRuns { tolerance: 0.02, ..profiled(pair[0], cycles) }.opt();
+    assert_eq!((profiles[0].optimal_ctas(), profiles[1].optimal_ctas()), (6, 1));
+    let beyond = |cycles| ProfileRuns { tolerance: 0.02, ..profiled(pair[0], cycles) }.optimal_ctas();
     assert_eq!((beyond([130, 110, 100, 101, 101, 102]), beyond([130, 110, 100, 101, 101, 103])), (6, 3), "all CTAs if they lose 2 % or less");
-    let results = Results { profiles, groups: vec![group] };
+    let results = KernelMgmtResults { profiles, groups: vec![group] };
     let mut output = StudyOutput::new("kernel-mgmt", String::new());
     findings::show_pairs(&mut output, &results);
     let compared = published().values.iter().filter(|value| value.of.quantity != Quantity::Pools).count();
@@ -93,9 +93,9 @@ fn gains_are_over_left_over_and_every_published_value_is_compared() {
 
 #[test]
 fn the_page_has_the_current_cycles() {
-    let run = Run {
+    let run = SchemeRun {
         kernels: vec![&kernels()[kernel_index("SPM")]],
-        scheme: Scheme::Alone(2),
+        scheme: SharingScheme::Alone(2),
         machine: &published().own.parameters.machine,
         settings: Vec::new(),
         input: Input::Quick,
@@ -111,9 +111,9 @@ fn simulate_row(cells: &[&str]) -> String {
     let member = kernel_index(cells[0]);
     let request = Request::default();
     let builder = RunBuilder { request: &request, input: Input::Quick, within_opt: false };
-    let machine = builder.run(&[member], Scheme::LeftOver).machine().unwrap().machine;
+    let machine = builder.run(&[member], SharingScheme::LeftOver).machine().unwrap().machine;
     let occupancy = occupancy(&kernels()[member], &machine, Input::Quick).unwrap();
-    let runs = (1..=occupancy.most).map(|ctas| builder.run(&[member], Scheme::Alone(ctas)).run().unwrap());
+    let runs = (1..=occupancy.most).map(|ctas| builder.run(&[member], SharingScheme::Alone(ctas)).run().unwrap());
     findings::profile_row(&ProfileRuns { kernel: member, occupancy, runs: runs.collect(), tolerance: 0.0 }).join(",")
 }
 

@@ -15,7 +15,7 @@ use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelec
 use warpshard_policy::registry::PolicyError;
 
 /// Counters of an SM: instructions issued, CTAs that ended, and the instructions of the ended CTAs.
-const COUNTERS: [&str; 3] = ["warp_instructions", "ctas_ended", "ended_cta_instructions"];
+const COUNTER_NAMES: [&str; 3] = ["warp_instructions", "ctas_ended", "ended_cta_instructions"];
 
 /// The parameters of [`Lcs`], which has none.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -26,21 +26,21 @@ pub struct Parameters {}
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Lcs {
     kernel: KernelIndex,
-    cores: Vec<Core>,
+    cores: Vec<CoreCounts>,
     columns: Vec<usize>,
 }
 
 /// Counts of one SM since the start of the kernel.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-struct Core {
-    counted: [u64; COUNTERS.len()],
-    limited: bool,
+struct CoreCounts {
+    counts: [u64; COUNTER_NAMES.len()],
+    is_limited: bool,
 }
 
-impl Core {
+impl CoreCounts {
     /// Returns the number of CTAs that suffices, from 1 to `most`; `None` before a CTA has ended.
-    fn estimate(&self, most: u32) -> Option<u32> {
-        let [issued, ctas, instructions] = self.counted;
+    fn estimated_ctas(&self, most: u32) -> Option<u32> {
+        let [issued, ctas, instructions] = self.counts;
         // Other CTAs may end within the latency of the first CTA's event; the mean over all of them stands in for the first CTA.
         (issued * ctas).checked_div(instructions).map(|enough| u32::try_from(enough).unwrap_or(most).clamp(1, most))
     }
@@ -61,20 +61,20 @@ impl Lcs {
     }
 
     /// Sets the limit of every SM to all CTAs of `kernel` that fit.
-    fn prepare(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
+    fn prepare_kernel(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
         let Some(facts) = seen.facts.kernels.get(kernel.index()) else { return };
         self.kernel = kernel;
-        self.cores = vec![Core::default(); seen.sms.rows().len()];
+        self.cores = vec![CoreCounts::default(); seen.sms.rows().len()];
         let limit = facts.ctas_per_sm;
         out.decide_because(Decision::CtaLimit { sm: None, limit }, format!("{kernel} begins with the {limit} CTAs that fit"));
     }
 
-    fn count(&mut self, seen: &Observation<'_>) {
+    fn add_counts(&mut self, seen: &Observation<'_>) {
         if self.columns.is_empty() {
-            self.columns = COUNTERS.iter().map(|name| seen.sms.column(name).expect("an SM counts what it issues")).collect();
+            self.columns = COUNTER_NAMES.iter().map(|name| seen.sms.column(name).expect("an SM counts what it issues")).collect();
         }
         for (core, row) in self.cores.iter_mut().zip(seen.sms.rows()) {
-            core.counted.iter_mut().zip(&self.columns).for_each(|(sum, &column)| *sum += row[column]);
+            core.counts.iter_mut().zip(&self.columns).for_each(|(sum, &column)| *sum += row[column]);
         }
     }
 }
@@ -88,7 +88,7 @@ impl Controller for Lcs {
         let on = |selector| Trigger::On(selector);
         let mut triggers = vec![Trigger::Start, on(EventSelector::KernelStarted(None)), on(EventSelector::KernelEnded(None))];
         // An SM is observed until its first CTA ends.
-        let first = (0..).zip(&self.cores).filter(|(_, core)| !core.limited);
+        let first = (0..).zip(&self.cores).filter(|(_, core)| !core.is_limited);
         triggers.extend(first.map(|(sm, _)| on(EventSelector::CtaEnded(Some(SmId(sm))))));
         triggers
     }
@@ -98,20 +98,20 @@ impl Controller for Lcs {
     }
 
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
-        self.count(seen);
+        self.add_counts(seen);
         if self.cores.is_empty() {
-            self.prepare(KernelIndex(0), seen, out);
+            self.prepare_kernel(KernelIndex(0), seen, out);
         }
         for event in seen.events {
             match event.kind {
-                EventKind::KernelEnded(kernel) => self.prepare(KernelIndex(kernel.0 + 1), seen, out),
-                EventKind::KernelStarted(kernel) if kernel != self.kernel => self.prepare(kernel, seen, out),
+                EventKind::KernelEnded(kernel) => self.prepare_kernel(KernelIndex(kernel.0 + 1), seen, out),
+                EventKind::KernelStarted(kernel) if kernel != self.kernel => self.prepare_kernel(kernel, seen, out),
                 EventKind::CtaEnded(sm, kernel) if kernel == self.kernel => {
                     let most = seen.facts.kernels.get(kernel.index()).map_or(1, |facts| facts.ctas_per_sm);
                     let core = &mut self.cores[usize::from(sm.0)];
-                    if let (false, Some(limit)) = (core.limited, core.estimate(most)) {
-                        core.limited = true;
-                        let [issued, ctas, instructions] = core.counted;
+                    if let (false, Some(limit)) = (core.is_limited, core.estimated_ctas(most)) {
+                        core.is_limited = true;
+                        let [issued, ctas, instructions] = core.counts;
                         let reason = format!("{issued} instructions issued until {ctas} CTAs of {instructions} ended");
                         out.decide_because(Decision::CtaLimit { sm: Some(sm), limit }, reason);
                     }
@@ -125,18 +125,18 @@ impl Controller for Lcs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made;
-    use warpshard_policy::testing::{Numbers, Scene};
+    use crate::built_policy;
+    use warpshard_policy::testing::{CounterTable, Scene};
 
     const KERNEL: KernelIndex = KernelIndex(0);
 
-    fn scene() -> Scene {
-        Scene { sms: Numbers::named(&COUNTERS), ..Scene::with_kernel(1000, 8) }
+    fn example_scene() -> Scene {
+        Scene { sms: CounterTable::named(&COUNTER_NAMES), ..Scene::with_kernel(1000, 8) }
     }
 
     #[test]
     fn the_limit_is_the_issued_instructions_over_those_of_the_first_cta() {
-        let (mut scene, mut policy) = (scene(), made(Lcs::NAME, ""));
+        let (mut scene, mut policy) = (example_scene(), built_policy(Lcs::NAME, ""));
         scene.sms.values = vec![0; 6];
         assert_eq!(scene.cut(&mut *policy, 0, &[]), "cta_limit 8 on every SM: kernel 0 begins with the 8 CTAs that fit");
         scene.sms.values = vec![1000, 0, 0, 900, 0, 0];
@@ -153,15 +153,15 @@ mod tests {
 
     #[test]
     fn ctas_that_end_together_are_averaged_and_the_limit_is_at_least_one() {
-        let core = |counted| Core { counted, limited: false };
-        assert_eq!(core([4000, 2, 2000]).estimate(8), Some(4));
-        assert_eq!(core([10, 1, 1000]).estimate(8), Some(1));
-        assert_eq!(core([4000, 0, 0]).estimate(8), None);
+        let core = |counted| CoreCounts { counts: counted, is_limited: false };
+        assert_eq!(core([4000, 2, 2000]).estimated_ctas(8), Some(4));
+        assert_eq!(core([10, 1, 1000]).estimated_ctas(8), Some(1));
+        assert_eq!(core([4000, 0, 0]).estimated_ctas(8), None);
     }
 
     #[test]
     fn each_kernel_begins_with_all_ctas_that_fit() {
-        let (mut scene, mut policy) = (scene(), made(Lcs::NAME, ""));
+        let (mut scene, mut policy) = (example_scene(), built_policy(Lcs::NAME, ""));
         scene.facts.kernels.push(scene.facts.kernels[0].clone());
         scene.sms.values = vec![0; 3];
         scene.cut(&mut *policy, 0, &[]);

@@ -5,6 +5,6 @@ mod cores;
 mod lcs;
 mod perf_sat;
 
-pub use cores::{CoreGating, Search};
+pub use cores::{CoreGating, CoreSearch};
 pub use lcs::Lcs;
 pub use perf_sat::PerfSat;

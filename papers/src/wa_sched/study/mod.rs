@@ -27,7 +27,7 @@ use warpshard_lab::published::{Published, read};
 use warpshard_lab::request::{Candidate, Request};
 
 /// The table of kernels and the parameters that all studies of the thesis share.
-pub(super) type Library = Published<Kernels, ()>;
+pub(super) type KernelLibrary = Published<Kernels, ()>;
 
 /// The part of `characterise.toml` besides the sections common to all published files.
 #[derive(Clone, Debug, Deserialize)]
@@ -35,7 +35,7 @@ pub(super) type Library = Published<Kernels, ()>;
 pub(super) struct Kernels {
     machines: Machines,
     parameters: Parameters,
-    kernel: Vec<Kernel>,
+    kernel: Vec<ThesisKernel>,
 }
 
 /// Names of the built-in machines, one per table of the thesis.
@@ -65,7 +65,7 @@ struct Parameters {
 /// The published values of a kernel.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kernel {
+struct ThesisKernel {
     name: String,
     phases: Option<PhaseCells>,
     m2090: Option<CtaCells>,
@@ -76,13 +76,13 @@ struct Kernel {
     #[serde(default)]
     table_4_2: BTreeMap<String, i64>,
     /// The program launch that can replace the kernel's model.
-    program: Option<Launch>,
+    program: Option<ProgramLaunch>,
 }
 
 /// A launch of a program in place of a model.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Launch {
+struct ProgramLaunch {
     file: String,
     /// Name of the kernel whose first launch is run.
     kernel: String,
@@ -110,12 +110,12 @@ struct PhaseCells {
 struct CtaCells {
     max: u32,
     opt: u32,
-    class: Class,
+    class: CtaClass,
 }
 
 /// The dependence of performance on the number of CTAs per core.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-enum Class {
+enum CtaClass {
     /// Performance grows up to the maximum of CTAs.
     #[serde(rename = "C-strong")]
     Strong,
@@ -127,7 +127,7 @@ enum Class {
     Mem,
 }
 
-impl Class {
+impl CtaClass {
     const ALL: [Self; 3] = [Self::Strong, Self::Weak, Self::Mem];
 
     /// Returns the thesis's name of the class.
@@ -140,11 +140,11 @@ impl Class {
     }
 
     /// Returns the class of a kernel; `rates` are its rates with 1 CTA per core and up.
-    fn of(rates: &[f64], step: f64) -> Self {
+    fn from_rates(rates: &[f64], step: f64) -> Self {
         let best = rates.iter().copied().fold(0.0, f64::max);
         match rates.last() {
             Some(&last) if last < best * (1.0 - step) => Self::Mem,
-            _ if optimum(rates, step) as usize == rates.len() => Self::Strong,
+            _ if optimal_ctas(rates, step) as usize == rates.len() => Self::Strong,
             _ => Self::Weak,
         }
     }
@@ -162,37 +162,37 @@ enum CoreType {
 /// Returns the CTA count after which no larger count improves the rate by `step` or more; `rates` starts with one CTA.
 ///
 /// A curve may be flat between two counts and rise again, so comparing each count only with the next one is not enough.
-pub(super) fn optimum(rates: &[f64], step: f64) -> u32 {
+pub(super) fn optimal_ctas(rates: &[f64], step: f64) -> u32 {
     let enough = |(i, rate): (usize, &f64)| rates[i..].iter().all(|more| *more < rate * (1.0 + step));
     1 + rates.iter().enumerate().position(enough).unwrap_or(0) as u32
 }
 
-/// Returns the CTA count after which one more CTA improves the rate by less than `step`: the other reading of [`optimum`].
-fn optimum_by_steps(rates: &[f64], step: f64) -> u32 {
+/// Returns the CTA count after which one more CTA improves the rate by less than `step`: the other reading of [`optimal_ctas`].
+fn optimal_ctas_by_steps(rates: &[f64], step: f64) -> u32 {
     1 + rates.windows(2).take_while(|pair| pair[1] >= pair[0] * (1.0 + step)).count() as u32
 }
 
 /// Returns the table of kernels.
-fn library() -> &'static Library {
-    static READ: OnceLock<Library> = OnceLock::new();
-    READ.get_or_init(|| read("characterise", include_str!("../published/characterise.toml")))
+fn kernel_library() -> &'static KernelLibrary {
+    static PUBLISHED_FILE: OnceLock<KernelLibrary> = OnceLock::new();
+    PUBLISHED_FILE.get_or_init(|| read("characterise", include_str!("../published/characterise.toml")))
 }
 
 impl Kernels {
-    fn named(&self, name: &str) -> Option<&Kernel> {
+    fn kernel_named(&self, name: &str) -> Option<&ThesisKernel> {
         self.kernel.iter().find(|kernel| kernel.name == name)
     }
 }
 
-impl Kernel {
+impl ThesisKernel {
     /// Returns the name of the kernel's model.
-    fn model(&self) -> String {
+    fn model_name(&self) -> String {
         format!("wa_sched/{}", self.name)
     }
 
     /// Returns the machines and values of Table 4.2 for the kernel.
-    fn columns(&self) -> impl Iterator<Item = (&'static str, &'static str, CtaCells)> {
-        let machines = &library().own.machines;
+    fn machine_columns(&self) -> impl Iterator<Item = (&'static str, &'static str, CtaCells)> {
+        let machines = &kernel_library().own.machines;
         let column = |machine: &'static String, name, cells: Option<CtaCells>| cells.map(|cells| (machine.as_str(), name, cells));
         [column(&machines.m2090, "M2090", self.m2090), column(&machines.k20x, "K20X", self.k20x)].into_iter().flatten()
     }
@@ -209,27 +209,27 @@ struct Thesis<'a> {
 
 impl<'a> Thesis<'a> {
     fn new(request: &'a Request) -> Self {
-        let Parameters { quick, full, .. } = library().own.parameters;
+        let Parameters { quick, full, .. } = kernel_library().own.parameters;
         let cycles = if request.full { full } else { quick };
         Self { request, lab: request.lab(), cycles, candidate: request.candidate() }
     }
 
     /// Returns the kernels of `--only`, or all, for which `wanted` is true; `of` names their table in the error.
-    fn kernels(&self, of: &str, wanted: impl Fn(&Kernel) -> bool) -> Result<Vec<&'static Kernel>, StudyError> {
-        let kernels: Vec<&Kernel> =
-            library().own.kernel.iter().filter(|kernel| wanted(kernel) && self.request.includes(&kernel.name)).collect();
+    fn kernels(&self, of: &str, wanted: impl Fn(&ThesisKernel) -> bool) -> Result<Vec<&'static ThesisKernel>, StudyError> {
+        let kernels: Vec<&ThesisKernel> =
+            kernel_library().own.kernel.iter().filter(|kernel| wanted(kernel) && self.request.includes(&kernel.name)).collect();
         let asked = self.request.only.as_deref().unwrap_or_default();
         if kernels.is_empty() { Err(StudyError::Input(format!("--only {asked}: no kernel of {of} has this name"))) } else { Ok(kernels) }
     }
 
     /// Returns a job of `kernel` on `machine`, with its parameters and those in `more`, and the run length of the study.
-    fn job(&self, kernel: &Kernel, machine: &str, more: &BTreeMap<String, i64>) -> Job {
+    fn kernel_job(&self, kernel: &ThesisKernel, machine: &str, more: &BTreeMap<String, i64>) -> Job {
         let parameters = kernel.gpgpu_sim.iter().chain(more).map(|(name, value)| (name.clone(), value.to_string()));
         Job {
             catalogue: crate::catalogue(),
             machine: machine.to_owned(),
             settings: self.request.machine_settings(),
-            workload: kernel.model(),
+            workload: kernel.model_name(),
             parameters: parameters.collect(),
             policies: Vec::new(),
             cycles: Some(self.cycles),
@@ -244,7 +244,7 @@ impl<'a> Thesis<'a> {
 
 /// The grid of a kernel on a machine.
 #[derive(Clone, Debug, PartialEq)]
-struct Grid {
+struct KernelGrid {
     /// CTAs of the grid.
     ctas: u32,
     /// Maximum number of CTAs on a core.
@@ -259,13 +259,13 @@ struct Grid {
     fitted_to: Vec<String>,
 }
 
-impl Grid {
+impl KernelGrid {
     /// Returns the grid of a job's model on the job's machine.
     ///
     /// # Errors
     /// If the model or the machine is invalid; a message for the user.
-    fn of(job: &Job) -> Result<Self, TaskError> {
-        let Parameters { few_waves, sampled, .. } = library().own.parameters;
+    fn from_job(job: &Job) -> Result<Self, TaskError> {
+        let Parameters { few_waves, sampled, .. } = kernel_library().own.parameters;
         let machine = job.load()?.machine;
         let model = crate::catalogue().model(&job.workload, 1, &job.parameters)?;
         let most = occupancies(&machine, &model.workload())?[0];
@@ -282,7 +282,7 @@ impl Grid {
     }
 
     /// Returns the warp instructions of the grid.
-    fn instructions(&self) -> f64 {
+    fn grid_instructions(&self) -> f64 {
         self.per_cta * f64::from(self.ctas)
     }
 
@@ -294,7 +294,7 @@ impl Grid {
     /// Returns the length of a run in core cycles: `least`, or more if a core that issues one instruction per cycle needs more for a few
     /// waves. `None` for a grid of few waves, which runs to its end.
     fn cycles(&self, least: u64) -> Option<u64> {
-        let Parameters { waves, multiple, .. } = library().own.parameters;
+        let Parameters { waves, multiple, .. } = kernel_library().own.parameters;
         let wanted = (waves * self.per_cta * f64::from(self.most)) as u64;
         (!self.whole).then(|| least.max(wanted.next_multiple_of(multiple)))
     }
@@ -308,20 +308,20 @@ mod tests {
 
     #[test]
     fn every_published_kernel_has_a_model_and_every_model_is_published() {
-        let kernels = &library().own.kernel;
-        let mut named: Vec<String> = kernels.iter().map(Kernel::model).collect();
+        let kernels = &kernel_library().own.kernel;
+        let mut named: Vec<String> = kernels.iter().map(ThesisKernel::model_name).collect();
         named.sort();
         let mut models: Vec<&str> = crate::catalogue().files().names(Kind::Model).filter(|name| name.starts_with("wa_sched/")).collect();
         models.sort_unstable();
         assert_eq!(named, models);
         assert_eq!(kernels.iter().filter(|kernel| kernel.phases.is_some()).count(), 14);
-        assert_eq!(kernels.iter().filter(|kernel| kernel.columns().count() == 2).count(), 16);
+        assert_eq!(kernels.iter().filter(|kernel| kernel.machine_columns().count() == 2).count(), 16);
         assert_eq!(kernels.iter().filter(|kernel| kernel.cores.is_some()).count(), 20);
     }
 
     #[test]
     fn runs_last_a_few_waves_and_small_grids_are_run_to_their_end() {
-        let grid = |ctas: u32| Grid {
+        let grid = |ctas: u32| KernelGrid {
             ctas,
             most: 6,
             whole: ctas < 1000,
@@ -340,35 +340,35 @@ mod tests {
     #[test]
     fn texture_blocks_overlap_where_gpgpu_sim_is_reproduced_and_nowhere_else() {
         let request = Request::default();
-        let kernels: Vec<&Kernel> = library().own.kernel.iter().filter(|kernel| !kernel.gpgpu_sim.is_empty()).collect();
+        let kernels: Vec<&ThesisKernel> = kernel_library().own.kernel.iter().filter(|kernel| !kernel.gpgpu_sim.is_empty()).collect();
         assert_eq!(kernels.len(), 3);
         for kernel in kernels {
             let (parameter, value) = kernel.gpgpu_sim.first_key_value().unwrap();
             let words = |parameters: &[(String, String)]| {
-                let model = crate::catalogue().model(&kernel.model(), 1, parameters).unwrap();
+                let model = crate::catalogue().model(&kernel.model_name(), 1, parameters).unwrap();
                 model.parameters.iter().find(|(key, _)| key == parameter).map(|(_, value)| *value)
             };
-            let job = Thesis::new(&request).job(kernel, "fermi32", &kernel.table_4_2);
+            let job = Thesis::new(&request).kernel_job(kernel, "fermi32", &kernel.table_4_2);
             assert_eq!((words(&[]), words(&job.parameters)), (Some(32), Some(*value)), "{}", kernel.name);
         }
     }
 
     #[test]
     fn the_optimum_is_the_count_after_which_no_increase_gives_2_percent() {
-        let best = |rates: &[f64]| optimum(rates, 0.02);
+        let best = |rates: &[f64]| optimal_ctas(rates, 0.02);
         assert_eq!(best(&[1.0, 1.5, 1.9, 1.93, 1.935]), 3);
         assert_eq!(best(&[1.0, 1.5, 1.9, 1.93, 2.5]), 5, "a flat step is not the end");
         assert_eq!(best(&[1.0, 1.5, 1.9, 1.93, 1.95]), 4, "two steps of less than 2 % are one of more");
         assert_eq!([best(&[1.0, 1.5, 1.4, 1.2]), best(&[1.0, 1.1, 1.2])], [2, 3]);
         assert_eq!([best(&[1.0]), best(&[0.0, 0.0])], [1, 1]);
-        let by_steps = |rates: &[f64]| optimum_by_steps(rates, 0.02);
+        let by_steps = |rates: &[f64]| optimal_ctas_by_steps(rates, 0.02);
         assert_eq!([by_steps(&[1.0, 1.5, 1.9, 1.93, 2.5]), by_steps(&[1.0, 1.1, 1.2])], [3, 3]);
     }
 
     #[test]
     fn classes_follow_from_the_end_of_the_curve() {
-        assert_eq!(Class::of(&[1.0, 1.5, 1.9], 0.02), Class::Strong);
-        assert_eq!(Class::of(&[1.0, 1.5, 1.51], 0.02), Class::Weak);
-        assert_eq!(Class::of(&[1.0, 1.5, 1.4], 0.02), Class::Mem);
+        assert_eq!(CtaClass::from_rates(&[1.0, 1.5, 1.9], 0.02), CtaClass::Strong);
+        assert_eq!(CtaClass::from_rates(&[1.0, 1.5, 1.51], 0.02), CtaClass::Weak);
+        assert_eq!(CtaClass::from_rates(&[1.0, 1.5, 1.4], 0.02), CtaClass::Mem);
     }
 }

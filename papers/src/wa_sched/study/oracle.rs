@@ -7,13 +7,13 @@ use rayon::prelude::*;
 
 use warpshard_lab::error::TaskError;
 use warpshard_chip::occupancies;
-use warpshard_report::plot::{Form, Plot, Series};
+use warpshard_report::plot::{PlotForm, Plot, Series};
 use warpshard_lab::job::Job;
 use warpshard_lab::request::Request;
 use warpshard_lab::statistics::percent_over;
 use warpshard_lab::output::{StudyError, StudyOutput};
 
-use super::optimum;
+use super::optimal_ctas;
 
 /// Relative increase of IPC that counts as an improvement (Section 4.3.3.2 of the thesis).
 const MIN_IMPROVEMENT: f64 = 0.02;
@@ -58,7 +58,7 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let best = (1..).zip(&rates).max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0))).map_or(1, |(limit, _)| limit);
     output.figure("CTAs with the highest IPC", f64::from(best));
     output.figure("IPC of the best over that with all CTAs, %", percent_over(rates[best as usize - 1], all));
-    output.figure("CTAs after which no increase gives 2 %", f64::from(optimum(&rates, MIN_IMPROVEMENT)));
+    output.figure("CTAs after which no increase gives 2 %", f64::from(optimal_ctas(&rates, MIN_IMPROVEMENT)));
     if found.iter().any(|(_, ended)| !ended) {
         output.note(format!("runs are cut after {} core cycles", request.cycles.unwrap_or_default()));
     }
@@ -66,7 +66,7 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let mut series = vec![Series { name: "IPC".into(), points: line(&rates) }];
     series.extend(of_candidate.map(|rates| Series { name: with, points: line(&rates.iter().map(|(rate, _)| *rate).collect::<Vec<_>>()) }));
     let (title, x, y) = (output.title.clone(), "most CTAs per SM".into(), "IPC, warp instructions".into());
-    output.plot("sweep.svg", Plot { title, x, y, form: Form::Lines, series });
+    output.plot("sweep.svg", Plot { title, x, y, form: PlotForm::Lines, series });
     Ok(output)
 }
 
@@ -76,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    fn request() -> Request {
+    fn short_request() -> Request {
         let load = || crate::catalogue().model("vecadd", 1, &[]).map(|model| model.workload()).map_err(TaskError::from);
         Request {
             machine: Some("tiny".into()),
@@ -87,14 +87,14 @@ mod tests {
         }
     }
 
-    fn column(output: &StudyOutput, name: &str) -> Vec<f64> {
+    fn column_values(output: &StudyOutput, name: &str) -> Vec<f64> {
         output.column(name).unwrap().iter().map(|ipc| ipc.parse().unwrap()).collect()
     }
 
     #[test]
     fn every_limit_has_a_row_and_more_ctas_hide_more_latency() {
-        let output = study(&request()).unwrap();
-        let ipc = column(&output, "IPC");
+        let output = study(&short_request()).unwrap();
+        let ipc = column_values(&output, "IPC");
         assert!(ipc.len() > 1 && ipc[1] > ipc[0], "{ipc:?}");
         assert_eq!(output.column("over all, %").unwrap().last(), Some(&"+0.00"));
         assert!(output.figure_named("CTAs with the highest IPC").unwrap() > 1.0);
@@ -102,16 +102,16 @@ mod tests {
 
     #[test]
     fn a_policy_and_an_order_of_the_user_are_a_column() {
-        let limited = study(&Request { policy: vec!["static_limit:ctas=1".into()], ..request() }).unwrap();
-        let ipc = column(&limited, "IPC with static_limit:ctas=1");
+        let limited = study(&Request { policy: vec!["static_limit:ctas=1".into()], ..short_request() }).unwrap();
+        let ipc = column_values(&limited, "IPC with static_limit:ctas=1");
         assert!(ipc.iter().all(|with| *with == ipc[0]), "one CTA at a time whatever the machine allows: {ipc:?}");
-        let ordered = study(&Request { order: Some("lrr".into()), ..request() }).unwrap();
-        assert_eq!(column(&ordered, "IPC with order lrr").len(), ipc.len());
+        let ordered = study(&Request { order: Some("lrr".into()), ..short_request() }).unwrap();
+        assert_eq!(column_values(&ordered, "IPC with order lrr").len(), ipc.len());
     }
 
     #[test]
     fn without_a_workload_the_error_names_the_option() {
-        let error = study(&Request { load: None, ..request() }).unwrap_err();
+        let error = study(&Request { load: None, ..short_request() }).unwrap_err();
         assert!(error.to_string().contains("--workload"), "{error}");
     }
 }

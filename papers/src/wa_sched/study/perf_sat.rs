@@ -13,15 +13,15 @@ use rayon::prelude::*;
 use serde::Deserialize;
 
 use warpshard_lab::error::TaskError;
-use warpshard_report::bars::{Bars, Group};
+use warpshard_report::bars::{BarGroup, Bars};
 use warpshard_lab::job::{Job, Run};
 use warpshard_lab::output::StudyOutput;
 use warpshard_lab::published::{Published, read};
 use warpshard_lab::request::Request;
 use warpshard_lab::statistics::{mean, percent_over};
-use warpshard_lab::verdict::{Aggregate, Ended, Headline};
+use warpshard_lab::verdict::{Aggregate, RunEnd, Headline};
 
-use super::{Class, CtaCells, Grid, Kernel, StudyError, Thesis, library, optimum, optimum_by_steps};
+use super::{CtaClass, CtaCells, KernelGrid, ThesisKernel, StudyError, Thesis, kernel_library, optimal_ctas, optimal_ctas_by_steps};
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,12 +42,12 @@ struct Parameters {
 /// The subject of a published mean over kernels and machines.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Subject {
+struct ValueSelector {
     quantity: Quantity,
     #[serde(default)]
     machines: Vec<String>,
     #[serde(default)]
-    classes: Vec<Class>,
+    classes: Vec<CtaClass>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -61,27 +61,27 @@ enum Quantity {
 /// Name of the configuration that counts a core cycle as stalled if all warps of the core are stalled.
 const WHOLE_CORE: &str = "whole-core";
 
-fn published() -> &'static Published<StudySection, Subject> {
-    static READ: OnceLock<Published<StudySection, Subject>> = OnceLock::new();
-    READ.get_or_init(|| read("perf-sat", include_str!("../published/perf-sat.toml")))
+fn published() -> &'static Published<StudySection, ValueSelector> {
+    static PUBLISHED_FILE: OnceLock<Published<StudySection, ValueSelector>> = OnceLock::new();
+    PUBLISHED_FILE.get_or_init(|| read("perf-sat", include_str!("../published/perf-sat.toml")))
 }
 
 /// A run under Perf-Sat, and runs of the same length with fixed limits.
 #[derive(Clone, Debug, PartialEq)]
-struct Detected {
+struct DetectedRun {
     /// The last limit of each core.
     limits: Vec<u32>,
     /// Core cycle after the launch in which the last core settled; `None` if a core did not settle.
     settled: Option<u64>,
     run: Run,
     /// Runs with limits of 1, 2, ... CTAs up to all CTAs, or only the run with all CTAs.
-    limited: Vec<Run>,
+    limited_runs: Vec<Run>,
     /// The run with all CTAs and the user's policy and warp order.
     candidate: Option<Run>,
 }
 
 /// Returns the last limit of each core, and the cycle in which the last core settled; `None` if a core did not settle.
-fn limits(run: &Run, cores: u32) -> (Vec<u32>, Option<u64>) {
+fn final_limits(run: &Run, cores: u32) -> (Vec<u32>, Option<u64>) {
     let mut limits = vec![0; cores as usize];
     let mut settled = vec![None; cores as usize];
     for record in &run.records {
@@ -95,15 +95,15 @@ fn limits(run: &Run, cores: u32) -> (Vec<u32>, Option<u64>) {
     (limits, settled.into_iter().collect::<Option<Vec<u64>>>().and_then(|cycles| cycles.into_iter().max()))
 }
 
-impl Detected {
+impl DetectedRun {
     /// Returns the mean limit over the cores.
-    fn count(&self) -> f64 {
+    fn mean_limit(&self) -> f64 {
         mean(self.limits.iter().map(|limit| f64::from(*limit))).unwrap_or(0.0)
     }
 
     /// Returns the run with all CTAs.
-    fn all(&self) -> &Run {
-        self.limited.last().unwrap_or(&self.run)
+    fn run_with_all_ctas(&self) -> &Run {
+        self.limited_runs.last().unwrap_or(&self.run)
     }
 
     /// Returns the first cycle of the compared stretch.
@@ -113,16 +113,16 @@ impl Detected {
 
     /// Returns the rates of the runs with fixed limits.
     fn rates(&self) -> Vec<f64> {
-        self.limited.iter().map(|run| run.comparable_rate(self.stretch_start())).collect()
+        self.limited_runs.iter().map(|run| run.comparable_rate(self.stretch_start())).collect()
     }
 
-    fn ended(&self) -> Ended {
-        if self.run.ended && self.all().ended { Ended::Whole } else { Ended::Extrapolated }
+    fn ended(&self) -> RunEnd {
+        if self.run.ended && self.run_with_all_ctas().ended { RunEnd::Whole } else { RunEnd::Extrapolated }
     }
 
     /// Returns the speed-up of `run` over all CTAs for a grid of `instructions` warp instructions, in percent.
-    fn gain(&self, run: &Run, instructions: f64) -> f64 {
-        percent_over(grid_cycles(self.all(), self.stretch_start(), instructions), grid_cycles(run, self.stretch_start(), instructions))
+    fn speedup_percent(&self, run: &Run, instructions: f64) -> f64 {
+        percent_over(grid_cycles(self.run_with_all_ctas(), self.stretch_start(), instructions), grid_cycles(run, self.stretch_start(), instructions))
     }
 }
 
@@ -134,7 +134,7 @@ fn grid_cycles(run: &Run, from: u64, instructions: f64) -> f64 {
 
 /// The results of a kernel on a machine.
 #[derive(Clone, Debug)]
-struct Point {
+struct SaturationPoint {
     kernel: String,
     machine: &'static str,
     published: CtaCells,
@@ -142,10 +142,10 @@ struct Point {
     optimum: u32,
     /// The optimum by comparing each count with the next one only.
     by_steps: u32,
-    class: Class,
-    detected: f64,
+    class: CtaClass,
+    detected_ctas: f64,
     settled: bool,
-    ended: Ended,
+    ended: RunEnd,
     /// Speed-up of Perf-Sat over all CTAs, in percent.
     gain: f64,
     /// Speed-up of the optimum over all CTAs, in percent.
@@ -155,49 +155,49 @@ struct Point {
     fitted: bool,
 }
 
-impl Point {
+impl SaturationPoint {
     /// Returns the relative error of a count compared with the optimum.
-    fn error(count: f64, optimum: u32) -> f64 {
+    fn relative_error(count: f64, optimum: u32) -> f64 {
         (count - f64::from(optimum)).abs() / f64::from(optimum)
     }
 
     /// Returns the threads and registers left free, in percent of the use of all CTAs; both are proportional to the number of CTAs.
-    fn saved(&self) -> f64 {
-        saved(self.detected, self.most)
+    fn saved_percent(&self) -> f64 {
+        saved_percent(self.detected_ctas, self.most)
     }
 }
 
 /// Returns the share of the threads and registers of `all` CTAs that `detected` CTAs leave free, in percent.
-fn saved(detected: f64, all: u32) -> f64 {
+fn saved_percent(detected: f64, all: u32) -> f64 {
     100.0 * (1.0 - detected / f64::from(all))
 }
 
 /// Returns 100 minus the mean relative error of counts, in percent.
-fn accuracy<'a>(points: impl Iterator<Item = &'a Point>, of: impl Fn(&Point) -> (f64, u32)) -> Option<f64> {
-    mean(points.map(of).map(|(count, optimum)| Point::error(count, optimum))).map(|error| 100.0 * (1.0 - error))
+fn accuracy_percent<'a>(points: impl Iterator<Item = &'a SaturationPoint>, of: impl Fn(&SaturationPoint) -> (f64, u32)) -> Option<f64> {
+    mean(points.map(of).map(|(count, optimum)| SaturationPoint::relative_error(count, optimum))).map(|error| 100.0 * (1.0 - error))
 }
 
-impl Subject {
-    fn headline(&self, points: &[Point]) -> Headline {
-        let of: Vec<&Point> = points
+impl ValueSelector {
+    fn headline(&self, points: &[SaturationPoint]) -> Headline {
+        let of: Vec<&SaturationPoint> = points
             .iter()
             .filter(|point| self.machines.is_empty() || self.machines.iter().any(|machine| machine == point.machine))
             .filter(|point| self.classes.is_empty() || self.classes.contains(&point.published.class))
             .collect();
-        let figure = |points: &[&Point]| match self.quantity {
-            Quantity::Accuracy => accuracy(points.iter().copied(), |point| (point.detected, point.optimum)),
-            Quantity::Saved => mean(points.iter().map(|point| point.saved())),
+        let figure = |points: &[&SaturationPoint]| match self.quantity {
+            Quantity::Accuracy => accuracy_percent(points.iter().copied(), |point| (point.detected_ctas, point.optimum)),
+            Quantity::Saved => mean(points.iter().map(|point| point.saved_percent())),
             Quantity::Gain => mean(points.iter().map(|point| point.gain)),
         };
         let trivial = match self.quantity {
-            Quantity::Accuracy => accuracy(of.iter().copied(), |point| (f64::from(point.most), point.optimum)).unwrap_or_default(),
+            Quantity::Accuracy => accuracy_percent(of.iter().copied(), |point| (f64::from(point.most), point.optimum)).unwrap_or_default(),
             Quantity::Saved | Quantity::Gain => 0.0,
         };
-        Headline::new(&of, &aggregate(&figure, trivial))
+        Headline::new(&of, &point_aggregate(&figure, trivial))
     }
 }
 
-fn aggregate<'a>(of: &'a dyn Fn(&[&Point]) -> Option<f64>, trivial: f64) -> Aggregate<'a, Point> {
+fn point_aggregate<'a>(of: &'a dyn Fn(&[&SaturationPoint]) -> Option<f64>, trivial: f64) -> Aggregate<'a, SaturationPoint> {
     Aggregate { of, fitted: &|point| point.fitted, ended: &|point| point.ended, trivial: Some(("all CTAs", trivial)) }
 }
 
@@ -211,101 +211,101 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     }
     let thesis = Thesis::new(request);
     let full = request.full;
-    let kernels = thesis.kernels("Table 4.2", |kernel| kernel.columns().count() > 0)?;
-    let pairs: Vec<_> = kernels.iter().flat_map(|kernel| kernel.columns().map(move |column| (*kernel, column))).collect();
+    let kernels = thesis.kernels("Table 4.2", |kernel| kernel.machine_columns().count() > 0)?;
+    let pairs: Vec<_> = kernels.iter().flat_map(|kernel| kernel.machine_columns().map(move |column| (*kernel, column))).collect();
     let Parameters { in_full, waves, .. } = &published().own.parameters;
     let (points, in_full) = rayon::join(
         || pairs.par_iter().map(|(kernel, column)| point(&thesis, kernel, *column)).collect::<Result<Vec<_>, _>>(),
         || {
             let short = pairs.par_iter().filter(|(kernel, (_, column, _))| !full && *column == "M2090" && in_full.contains(&kernel.name));
-            short.map(|(kernel, (machine, ..))| InFull::of(&thesis, kernel, machine)).collect::<Result<Vec<_>, _>>()
+            short.map(|(kernel, (machine, ..))| FullRun::run_kernel(&thesis, kernel, machine)).collect::<Result<Vec<_>, _>>()
         },
     );
     let (points, in_full) = (points.map_err(StudyError::input)?, in_full.map_err(StudyError::input)?);
     let how = if full { "whole grids".to_owned() } else { format!("detection and {waves} waves of CTAs or more, the rest extrapolated") };
     let mut output = StudyOutput::new("perf-sat", format!("Perf-Sat, compared with {}: {how}", published().source));
-    rows(&mut output, &points, &in_full, thesis.candidate_name());
+    add_rows(&mut output, &points, &in_full, thesis.candidate_name());
     for value in &published().values {
-        output.graded(value, &value.of.headline(&points));
+        output.grade_headline(value, &value.of.headline(&points));
     }
-    figures(&mut output, &points);
+    grade_figures(&mut output, &points);
     compare_in_full(&mut output, &points, &in_full);
-    bars(&mut output, &points);
+    add_bar_charts(&mut output, &points);
     Ok(output)
 }
 
-fn point(thesis: &Thesis<'_>, kernel: &Kernel, column: (&'static str, &str, CtaCells)) -> Result<Point, TaskError> {
+fn point(thesis: &Thesis<'_>, kernel: &ThesisKernel, column: (&'static str, &str, CtaCells)) -> Result<SaturationPoint, TaskError> {
     let (machine, column, published) = column;
-    let step = library().own.parameters.step;
-    let job = thesis.job(kernel, machine, &kernel.table_4_2);
-    let grid = Grid::of(&job)?;
-    let detected = detect(thesis, &job, &grid, 1, thesis.request.full)?;
+    let step = kernel_library().own.parameters.step;
+    let job = thesis.kernel_job(kernel, machine, &kernel.table_4_2);
+    let grid = KernelGrid::from_job(&job)?;
+    let detected = run_detection(thesis, &job, &grid, 1, thesis.request.full)?;
     let rates = detected.rates();
-    let (best, instructions) = (optimum(&rates, step), grid.instructions());
-    Ok(Point {
+    let (best, instructions) = (optimal_ctas(&rates, step), grid.grid_instructions());
+    Ok(SaturationPoint {
         kernel: kernel.name.clone(),
         machine,
         published,
         most: grid.most,
         optimum: best,
-        by_steps: optimum_by_steps(&rates, step),
-        class: Class::of(&rates, step),
-        detected: detected.count(),
+        by_steps: optimal_ctas_by_steps(&rates, step),
+        class: CtaClass::from_rates(&rates, step),
+        detected_ctas: detected.mean_limit(),
         settled: detected.settled.is_some(),
         ended: detected.ended(),
-        gain: detected.gain(&detected.run, instructions),
+        gain: detected.speedup_percent(&detected.run, instructions),
         best_gain: percent_over(rates[best as usize - 1], rates[rates.len() - 1]),
-        candidate: detected.candidate.as_ref().map(|run| detected.gain(run, instructions)),
+        candidate: detected.candidate.as_ref().map(|run| detected.speedup_percent(run, instructions)),
         fitted: ["Opt", "Type"].iter().any(|word| grid.is_fitted_to("Table 4.2", &[word, column])),
     })
 }
 
 /// A kernel that ran to the end of its grid under Perf-Sat and with all CTAs.
 #[derive(Clone, Debug)]
-struct InFull {
+struct FullRun {
     kernel: String,
     machine: &'static str,
-    detected: f64,
+    detected_ctas: f64,
     gain: f64,
 }
 
-impl InFull {
-    fn of(thesis: &Thesis<'_>, kernel: &Kernel, machine: &'static str) -> Result<Self, TaskError> {
-        let job = thesis.job(kernel, machine, &kernel.table_4_2);
-        let grid = Grid::of(&job)?;
-        let detected = detect(thesis, &job, &grid, grid.most, true)?;
-        let gain = detected.gain(&detected.run, grid.instructions());
-        Ok(Self { kernel: kernel.name.clone(), machine, detected: detected.count(), gain })
+impl FullRun {
+    fn run_kernel(thesis: &Thesis<'_>, kernel: &ThesisKernel, machine: &'static str) -> Result<Self, TaskError> {
+        let job = thesis.kernel_job(kernel, machine, &kernel.table_4_2);
+        let grid = KernelGrid::from_job(&job)?;
+        let detected = run_detection(thesis, &job, &grid, grid.most, true)?;
+        let gain = detected.speedup_percent(&detected.run, grid.grid_instructions());
+        Ok(Self { kernel: kernel.name.clone(), machine, detected_ctas: detected.mean_limit(), gain })
     }
 
-    fn is_of(&self, point: &Point) -> bool {
+    fn is_of(&self, point: &SaturationPoint) -> bool {
         self.kernel == point.kernel && self.machine == point.machine
     }
 }
 
 /// Returns the number of CTA waves simulated after the detection. With short CTAs the minimum of waves would be a small part of a grid
 /// whose rate varies, so more are simulated.
-fn waves_after(grid: &Grid) -> u32 {
+fn waves_after(grid: &KernelGrid) -> u32 {
     let Parameters { waves, after, .. } = &published().own.parameters;
     ((after / (grid.per_cta * f64::from(grid.most))).ceil() as u32).max(*waves)
 }
 
 /// Runs a kernel under Perf-Sat, and for the same time with each limit from `first` on; to the end of the grid if `full`.
-fn detect(thesis: &Thesis<'_>, job: &Job, grid: &Grid, first: u32, full: bool) -> Result<Detected, TaskError> {
+fn run_detection(thesis: &Thesis<'_>, job: &Job, grid: &KernelGrid, first: u32, full: bool) -> Result<DetectedRun, TaskError> {
     let (waves, longest) = if full { (0, None) } else { (waves_after(grid), Some(published().own.parameters.longest)) };
     let whole_core = if thesis.request.configuration.is_some() { ",whole_core=true" } else { "" };
-    let run = thesis.lab.one(&job.clone().policy(format!("perf_sat:stop_after={waves}{whole_core}")).cycles(longest))?;
-    let (limits, settled) = limits(&run, job.load()?.machine.gpu.sms);
+    let run = thesis.lab.run_task(&job.clone().policy(format!("perf_sat:stop_after={waves}{whole_core}")).cycles(longest))?;
+    let (limits, settled) = final_limits(&run, job.load()?.machine.gpu.sms);
     let as_long = job.clone().cycles((!run.ended).then_some(run.cycles));
     let mut jobs: Vec<Job> = (first..=grid.most).map(|limit| as_long.clone().set("gpu.sm.max_ctas", limit)).collect();
     let fixed = jobs.len();
     jobs.extend(thesis.candidate.iter().map(|candidate| candidate.apply(&as_long.clone().set("gpu.sm.max_ctas", grid.most))));
-    let mut limited = thesis.lab.all(&jobs)?;
+    let mut limited = thesis.lab.run_tasks(&jobs)?;
     let candidate = limited.drain(fixed..).next();
-    Ok(Detected { limits, settled, run, limited, candidate })
+    Ok(DetectedRun { limits, settled, run, limited_runs: limited, candidate })
 }
 
-fn rows(output: &mut StudyOutput, points: &[Point], in_full: &[InFull], candidate: Option<String>) {
+fn add_rows(output: &mut StudyOutput, points: &[SaturationPoint], in_full: &[FullRun], candidate: Option<String>) {
     let columns = [
         "kernel",
         "machine",
@@ -323,7 +323,7 @@ fn rows(output: &mut StudyOutput, points: &[Point], in_full: &[InFull], candidat
     let candidate = candidate.map(|name| format!("{name} %"));
     output.columns(&columns.into_iter().chain(candidate.as_deref()).collect::<Vec<_>>());
     for point in points {
-        let mut how = if point.ended == Ended::Extrapolated { "extrapolated" } else { "simulated" }.to_owned();
+        let mut how = if point.ended == RunEnd::Extrapolated { "extrapolated" } else { "simulated" }.to_owned();
         if !point.settled {
             how.push_str(", not settled");
         }
@@ -333,10 +333,10 @@ fn rows(output: &mut StudyOutput, points: &[Point], in_full: &[InFull], candidat
             point.most.to_string(),
             point.optimum.to_string(),
             point.published.opt.to_string(),
-            format!("{:.2}", point.detected),
+            format!("{:.2}", point.detected_ctas),
             point.class.name().into(),
             point.published.class.name().into(),
-            format!("{:.1}", point.saved()),
+            format!("{:.1}", point.saved_percent()),
             format!("{:+.2}", point.gain),
             format!("{:+.2}", point.best_gain),
             how,
@@ -351,10 +351,10 @@ fn rows(output: &mut StudyOutput, points: &[Point], in_full: &[InFull], candidat
                 point.most.to_string(),
                 blank.clone(),
                 point.published.opt.to_string(),
-                format!("{:.2}", full.detected),
+                format!("{:.2}", full.detected_ctas),
                 blank.clone(),
                 point.published.class.name().into(),
-                format!("{:.1}", saved(full.detected, point.most)),
+                format!("{:.1}", saved_percent(full.detected_ctas, point.most)),
                 format!("{:+.2}", full.gain),
                 blank.clone(),
                 "in full".into(),
@@ -366,7 +366,7 @@ fn rows(output: &mut StudyOutput, points: &[Point], in_full: &[InFull], candidat
 }
 
 /// Adds the distances between extrapolated and complete speed-ups, for the kernels that also ran to their end.
-fn compare_in_full(output: &mut StudyOutput, points: &[Point], in_full: &[InFull]) {
+fn compare_in_full(output: &mut StudyOutput, points: &[SaturationPoint], in_full: &[FullRun]) {
     let pairs = in_full.iter().filter_map(|full| points.iter().find(|point| full.is_of(point)).map(|point| (point.gain - full.gain).abs()));
     let off: Vec<f64> = pairs.collect();
     if let Some(mean) = mean(off.iter().copied()) {
@@ -376,21 +376,21 @@ fn compare_in_full(output: &mut StudyOutput, points: &[Point], in_full: &[InFull
     }
 }
 
-fn figures(output: &mut StudyOutput, points: &[Point]) {
-    let gain = |points: &[&Point]| mean(points.iter().map(|point| point.gain));
-    for class in Class::ALL {
-        let of: Vec<&Point> = points.iter().filter(|point| point.class == class).collect();
+fn grade_figures(output: &mut StudyOutput, points: &[SaturationPoint]) {
+    let gain = |points: &[&SaturationPoint]| mean(points.iter().map(|point| point.gain));
+    for class in CtaClass::ALL {
+        let of: Vec<&SaturationPoint> = points.iter().filter(|point| point.class == class).collect();
         if !of.is_empty() {
             let name = format!("speed-up over all CTAs, of the points that are {} here, %", class.name());
-            output.headline(&name, &Headline::new(&of, &aggregate(&gain, 0.0)));
+            output.headline(&name, &Headline::new(&of, &point_aggregate(&gain, 0.0)));
         }
     }
-    let by_steps = |points: &[&Point]| accuracy(points.iter().copied(), |point| (point.detected, point.by_steps));
-    for machine in [&library().own.machines.m2090, &library().own.machines.k20x] {
-        let of: Vec<&Point> = points.iter().filter(|point| point.machine == machine).collect();
-        let trivial = accuracy(of.iter().copied(), |point| (f64::from(point.most), point.by_steps));
+    let by_steps = |points: &[&SaturationPoint]| accuracy_percent(points.iter().copied(), |point| (point.detected_ctas, point.by_steps));
+    for machine in [&kernel_library().own.machines.m2090, &kernel_library().own.machines.k20x] {
+        let of: Vec<&SaturationPoint> = points.iter().filter(|point| point.machine == machine).collect();
+        let trivial = accuracy_percent(of.iter().copied(), |point| (f64::from(point.most), point.by_steps));
         if let Some(trivial) = trivial {
-            let headline = Headline::new(&of, &aggregate(&by_steps, trivial));
+            let headline = Headline::new(&of, &point_aggregate(&by_steps, trivial));
             output.headline(&format!("{machine}: accuracy compared with the optimum read step by step, %"), &headline);
         }
     }
@@ -398,12 +398,12 @@ fn figures(output: &mut StudyOutput, points: &[Point]) {
 }
 
 /// Adds bar charts of CTA counts in the manner of Figure 4.5.
-fn bars(output: &mut StudyOutput, points: &[Point]) {
-    let machines = &library().own.machines;
+fn add_bar_charts(output: &mut StudyOutput, points: &[SaturationPoint]) {
+    let machines = &kernel_library().own.machines;
     for (machine, names) in [(&machines.m2090, "m2090.svg"), (&machines.k20x, "k20x.svg")] {
-        let group = |point: &Point| Group {
+        let group = |point: &SaturationPoint| BarGroup {
             name: point.kernel.clone(),
-            values: vec![f64::from(point.most), f64::from(point.optimum), point.detected],
+            values: vec![f64::from(point.most), f64::from(point.optimum), point.detected_ctas],
         };
         let groups = points.iter().filter(|point| point.machine == machine).map(group).collect();
         let series = ["all", "optimum", "Perf-Sat"].map(String::from).into();
@@ -415,11 +415,11 @@ fn bars(output: &mut StudyOutput, points: &[Point]) {
 mod tests {
     use super::*;
 
-    const FERMI: &str = "m2090-v31";
-    const KEPLER: &str = "k20x-l1";
+    const FERMI_MACHINE: &str = "m2090-v31";
+    const KEPLER_MACHINE: &str = "k20x-l1";
 
-    fn point(machine: &'static str, class: Class, detected: f64, gain: f64) -> Point {
-        Point {
+    fn point(machine: &'static str, class: CtaClass, detected: f64, gain: f64) -> SaturationPoint {
+        SaturationPoint {
             kernel: "k".into(),
             machine,
             published: CtaCells { max: 8, opt: 5, class },
@@ -427,9 +427,9 @@ mod tests {
             optimum: 5,
             by_steps: 4,
             class,
-            detected,
+            detected_ctas: detected,
             settled: true,
-            ended: Ended::Extrapolated,
+            ended: RunEnd::Extrapolated,
             gain,
             best_gain: 0.0,
             candidate: None,
@@ -437,47 +437,47 @@ mod tests {
         }
     }
 
-    fn measured(ended: bool) -> Run {
+    fn example_run(ended: bool) -> Run {
         Run { cycles: 500, net_cycles: 500, issued: 5000, ended, rows: Vec::new(), records: Vec::new() }
     }
 
     #[test]
     fn the_rest_of_a_grid_is_extrapolated_at_the_rate_of_the_run() {
-        assert_eq!(grid_cycles(&measured(false), 0, 10_000.0), 1000.0);
-        assert_eq!(grid_cycles(&measured(false), 0, 3000.0), 500.0, "a grid that was estimated too small");
-        assert_eq!(grid_cycles(&measured(true), 0, 10_000.0), 500.0);
+        assert_eq!(grid_cycles(&example_run(false), 0, 10_000.0), 1000.0);
+        assert_eq!(grid_cycles(&example_run(false), 0, 3000.0), 500.0, "a grid that was estimated too small");
+        assert_eq!(grid_cycles(&example_run(true), 0, 10_000.0), 500.0);
     }
 
     #[test]
     fn accuracy_savings_and_gains_are_means_over_the_machines_and_classes_named() {
-        let points = [point(FERMI, Class::Weak, 4.0, 1.0), point(FERMI, Class::Mem, 6.0, 10.0), point(KEPLER, Class::Mem, 5.0, 4.0)];
-        let headline = |quantity, machines: &[&str], classes: &[Class]| {
+        let points = [point(FERMI_MACHINE, CtaClass::Weak, 4.0, 1.0), point(FERMI_MACHINE, CtaClass::Mem, 6.0, 10.0), point(KEPLER_MACHINE, CtaClass::Mem, 5.0, 4.0)];
+        let headline = |quantity, machines: &[&str], classes: &[CtaClass]| {
             let machines = machines.iter().map(|machine| (*machine).to_owned()).collect();
-            Subject { quantity, machines, classes: classes.to_vec() }.headline(&points)
+            ValueSelector { quantity, machines, classes: classes.to_vec() }.headline(&points)
         };
-        let accuracy = headline(Quantity::Accuracy, &[FERMI], &[]);
+        let accuracy = headline(Quantity::Accuracy, &[FERMI_MACHINE], &[]);
         assert!((accuracy.all.unwrap() - 80.0).abs() < 1e-9);
         assert_eq!(accuracy.trivial, "40.00 (all CTAs)", "8 CTAs are off by 3 of 5");
-        assert!((headline(Quantity::Saved, &[], &[Class::Mem]).all.unwrap() - 31.25).abs() < 1e-9);
+        assert!((headline(Quantity::Saved, &[], &[CtaClass::Mem]).all.unwrap() - 31.25).abs() < 1e-9);
         let gain = headline(Quantity::Gain, &[], &[]);
         assert_eq!((gain.all, gain.unfitted, gain.marked), (Some(5.0), (Some(2.5), 2), (0, 3)));
-        assert_eq!(headline(Quantity::Gain, &[KEPLER], &[Class::Weak]).all, None);
+        assert_eq!(headline(Quantity::Gain, &[KEPLER_MACHINE], &[CtaClass::Weak]).all, None);
     }
 
     #[test]
     fn the_published_figures_name_known_machines_and_kernels() {
         let file = published();
         assert_eq!(file.values.iter().filter(|value| value.of.quantity == Quantity::Saved).count(), 8);
-        assert!(file.values.iter().all(|value| value.of.machines.iter().all(|machine| [FERMI, KEPLER].contains(&machine.as_str()))));
-        assert!(file.own.parameters.in_full.iter().all(|name| library().own.named(name).is_some_and(|kernel| kernel.m2090.is_some())));
+        assert!(file.values.iter().all(|value| value.of.machines.iter().all(|machine| [FERMI_MACHINE, KEPLER_MACHINE].contains(&machine.as_str()))));
+        assert!(file.own.parameters.in_full.iter().all(|name| kernel_library().own.kernel_named(name).is_some_and(|kernel| kernel.m2090.is_some())));
     }
 
     #[test]
     fn short_ctas_take_more_waves_after_the_detection() {
         let request = Request::default();
         let waves = |name: &str| {
-            let kernel = library().own.named(name).unwrap();
-            waves_after(&Grid::of(&Job { parameters: Vec::new(), ..Thesis::new(&request).job(kernel, FERMI, &kernel.table_4_2) }).unwrap())
+            let kernel = kernel_library().own.kernel_named(name).unwrap();
+            waves_after(&KernelGrid::from_job(&Job { parameters: Vec::new(), ..Thesis::new(&request).kernel_job(kernel, FERMI_MACHINE, &kernel.table_4_2) }).unwrap())
         };
         let least = published().own.parameters.waves;
         assert_eq!(waves("bt_k2"), least);
@@ -488,26 +488,26 @@ mod tests {
     fn one_kernel_is_detected_on_both_machines_and_compared_with_a_policy_of_the_user() {
         let request = Request { policy: vec!["static_limit:ctas=1".into()], ..Request::default() };
         let thesis = Thesis::new(&request);
-        let kernel = library().own.named("srad_1").unwrap();
-        for (machine, cores, most) in [(FERMI, 16, 6), (KEPLER, 14, 8)] {
-            let job = thesis.job(kernel, machine, &kernel.table_4_2);
-            let grid = Grid::of(&job).unwrap();
-            let found = detect(&thesis, &job, &grid, most, false).unwrap();
-            assert_eq!((grid.most, found.limits.len(), found.limited.len()), (most, cores, 1));
+        let kernel = kernel_library().own.kernel_named("srad_1").unwrap();
+        for (machine, cores, most) in [(FERMI_MACHINE, 16, 6), (KEPLER_MACHINE, 14, 8)] {
+            let job = thesis.kernel_job(kernel, machine, &kernel.table_4_2);
+            let grid = KernelGrid::from_job(&job).unwrap();
+            let found = run_detection(&thesis, &job, &grid, most, false).unwrap();
+            assert_eq!((grid.most, found.limits.len(), found.limited_runs.len()), (most, cores, 1));
             assert!(found.limits.iter().all(|limit| (1..=most).contains(limit)), "{:?}", found.limits);
-            assert_eq!(found.all().cycles, found.run.cycles, "both are as long");
-            assert!(found.settled.is_some() && found.ended() == Ended::Extrapolated);
+            assert_eq!(found.run_with_all_ctas().cycles, found.run.cycles, "both are as long");
+            assert!(found.settled.is_some() && found.ended() == RunEnd::Extrapolated);
             let candidate = found.candidate.as_ref().unwrap();
-            assert!(found.gain(candidate, grid.instructions()) < -20.0, "one CTA is slower than all");
+            assert!(found.speedup_percent(candidate, grid.grid_instructions()) < -20.0, "one CTA is slower than all");
         }
     }
 
     #[test]
     fn kernels_that_ran_in_full_show_the_error_of_extrapolating() {
-        let points = [point(FERMI, Class::Weak, 4.0, 1.0), point(KEPLER, Class::Mem, 5.0, 4.0)];
-        let in_full = [InFull { kernel: "k".into(), machine: FERMI, detected: 4.0, gain: 3.5 }];
+        let points = [point(FERMI_MACHINE, CtaClass::Weak, 4.0, 1.0), point(KEPLER_MACHINE, CtaClass::Mem, 5.0, 4.0)];
+        let in_full = [FullRun { kernel: "k".into(), machine: FERMI_MACHINE, detected_ctas: 4.0, gain: 3.5 }];
         let mut output = StudyOutput::new("perf-sat", String::new());
-        rows(&mut output, &points, &in_full, None);
+        add_rows(&mut output, &points, &in_full, None);
         compare_in_full(&mut output, &points, &in_full);
         assert_eq!(output.column("how"), Some(vec!["extrapolated", "in full", "extrapolated"]));
         assert_eq!(output.column("speed-up %"), Some(vec!["+1.00", "+3.50", "+4.00"]));

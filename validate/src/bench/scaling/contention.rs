@@ -28,7 +28,7 @@ pub(super) struct Contention {
 
 impl Contention {
     /// Compares the medians of recordings on `workers` workers with the recording on one; returns `None` if their epochs differ.
-    pub(super) fn of(one: &Recording, several: &[Recording], workers: usize, kind_of: &[&'static str]) -> Option<Self> {
+    pub(super) fn compare(one: &Recording, several: &[Recording], workers: usize, kind_of: &[&'static str]) -> Option<Self> {
         if several.iter().any(|recording| recording.epochs.len() != one.epochs.len()) {
             return None;
         }
@@ -36,13 +36,13 @@ impl Contention {
         let mut spent: BTreeMap<&'static str, (f64, f64)> = BTreeMap::new();
         let (mut exchanging, mut messages, mut rest) = (0.0, 0.0, Vec::new());
         for (alone, shared) in one.epochs.iter().zip(&medians.epochs) {
-            for (unit, nanos, before) in pairs(shared, alone) {
+            for (unit, nanos, before) in unit_pairs(shared, alone) {
                 let of_kind = spent.entry(kind_of[unit.index()]).or_default();
                 *of_kind = (of_kind.0 + before, of_kind.1 + nanos);
             }
             exchanging += f64::from(shared.exchanging) - f64::from(alone.exchanging);
             messages += f64::from(alone.messages);
-            rest.push(f64::from(shared.rest) - f64::from(alone.rest));
+            rest.push(f64::from(shared.waiting) - f64::from(alone.waiting));
         }
         let steps = spent.into_iter().filter(|(_, (before, _))| *before > 0.0).map(|(kind, (before, now))| (kind, now / before));
         let mut found = Self {
@@ -60,8 +60,8 @@ impl Contention {
     fn taken_step_ns(&self, one: &Recording, several: &[Recording], kind_of: &[&'static str]) -> Option<f64> {
         let (mut own, mut taken) = (Vec::new(), Vec::new());
         for (alone, shared) in several.iter().flat_map(|recording| one.epochs.iter().zip(&recording.epochs)) {
-            for (unit, nanos, before) in pairs(shared, alone) {
-                let more = nanos - before * self.factor(kind_of[unit.index()]);
+            for (unit, nanos, before) in unit_pairs(shared, alone) {
+                let more = nanos - before * self.step_factor(kind_of[unit.index()]);
                 if shared.taken.binary_search(&unit).is_ok() { taken.push(more) } else { own.push(more) }
             }
         }
@@ -71,7 +71,7 @@ impl Contention {
         Some((median(&taken)? - median(&own)?).max(0.0))
     }
 
-    fn factor(&self, kind: &str) -> f64 {
+    fn step_factor(&self, kind: &str) -> f64 {
         self.steps.get(kind).copied().unwrap_or(1.0)
     }
 
@@ -80,7 +80,7 @@ impl Contention {
         let mut epochs = epochs.to_vec();
         for epoch in &mut epochs {
             for (unit, nanos) in &mut epoch.units {
-                *nanos = (f64::from(*nanos) * self.factor(kind_of[unit.index()])) as u32;
+                *nanos = (f64::from(*nanos) * self.step_factor(kind_of[unit.index()])) as u32;
             }
             let more = self.message_ns * f64::from(epoch.messages) * crossing_share(workers);
             epoch.exchanging = (f64::from(epoch.exchanging) + more) as u32;
@@ -95,7 +95,7 @@ fn crossing_share(workers: usize) -> f64 {
 }
 
 /// Iterates over the units that both recordings have in an epoch, with their nanoseconds in each.
-fn pairs<'a>(shared: &'a RecordedEpoch, alone: &'a RecordedEpoch) -> impl Iterator<Item = (UnitId, f64, f64)> + 'a {
+fn unit_pairs<'a>(shared: &'a RecordedEpoch, alone: &'a RecordedEpoch) -> impl Iterator<Item = (UnitId, f64, f64)> + 'a {
     shared.units.iter().filter_map(|(unit, nanos)| {
         let before = alone.nanos(*unit)?;
         Some((*unit, f64::from(*nanos), f64::from(before)))
@@ -106,48 +106,48 @@ fn pairs<'a>(shared: &'a RecordedEpoch, alone: &'a RecordedEpoch) -> impl Iterat
 mod tests {
     use super::*;
 
-    const KINDS: [&str; 4] = ["sm", "sm", "network", "sm"];
+    const UNIT_KINDS: [&str; 4] = ["sm", "sm", "network", "sm"];
 
     /// Returns a recording of epochs in which another worker takes unit 3 if `taken`.
-    fn recording(nanos: [u32; 4], exchanging: u32, taken: bool) -> Recording {
+    fn example_recording(nanos: [u32; 4], exchanging: u32, taken: bool) -> Recording {
         let units = (0..).map(UnitId).zip(nanos).collect();
         let taken = if taken { vec![UnitId(3)] } else { Vec::new() };
-        let epoch = RecordedEpoch { units, taken, exchanging, messages: 100, rest: 7, ..RecordedEpoch::default() };
+        let epoch = RecordedEpoch { units, taken, exchanging, messages: 100, waiting: 7, ..RecordedEpoch::default() };
         Recording { epochs: vec![epoch; 30], traffic: Vec::new() }
     }
 
     #[test]
     fn step_and_message_costs_are_differences_of_recordings() {
-        let one = recording([1000, 1000, 400, 1000], 5000, false);
-        let mut two = recording([1200, 1200, 600, 1200], 6000, false);
-        two.epochs.iter_mut().for_each(|epoch| epoch.rest = 507);
-        let found = Contention::of(&one, std::slice::from_ref(&two), 2, &KINDS).unwrap();
+        let one = example_recording([1000, 1000, 400, 1000], 5000, false);
+        let mut two = example_recording([1200, 1200, 600, 1200], 6000, false);
+        two.epochs.iter_mut().for_each(|epoch| epoch.waiting = 507);
+        let found = Contention::compare(&one, std::slice::from_ref(&two), 2, &UNIT_KINDS).unwrap();
         assert_eq!(
             found,
             Contention { steps: [("network", 1.5), ("sm", 1.2)].into(), message_ns: 20.0, taken_ns: None, barrier_ns: 500.0 }
         );
         // On two workers the result is the recording made there, except for the barrier. On four workers three quarters of the messages
         // cross workers.
-        two.epochs.iter_mut().for_each(|epoch| epoch.rest = 7);
-        assert_eq!(found.scaled_epochs(&one.epochs, &KINDS, 2), two.epochs);
-        assert_eq!(found.scaled_epochs(&one.epochs, &KINDS, 4)[0].exchanging, 6500);
+        two.epochs.iter_mut().for_each(|epoch| epoch.waiting = 7);
+        assert_eq!(found.scaled_epochs(&one.epochs, &UNIT_KINDS, 2), two.epochs);
+        assert_eq!(found.scaled_epochs(&one.epochs, &UNIT_KINDS, 4)[0].exchanging, 6500);
     }
 
     #[test]
     fn a_step_by_another_worker_costs_more_than_one_by_the_owner() {
-        let one = recording([1000; 4], 0, false);
-        let two = recording([1000, 1000, 1000, 1600], 0, true);
-        let undisturbed = recording([1000; 4], 0, false);
-        let found = Contention::of(&one, &[undisturbed, two], 2, &KINDS).unwrap();
-        assert_eq!((found.taken_ns, found.factor("sm")), (Some(600.0), 1.0));
+        let one = example_recording([1000; 4], 0, false);
+        let two = example_recording([1000, 1000, 1000, 1600], 0, true);
+        let undisturbed = example_recording([1000; 4], 0, false);
+        let found = Contention::compare(&one, &[undisturbed, two], 2, &UNIT_KINDS).unwrap();
+        assert_eq!((found.taken_ns, found.step_factor("sm")), (Some(600.0), 1.0));
     }
 
     #[test]
     fn recordings_with_different_epochs_give_no_contention() {
-        let one = recording([1000; 4], 0, false);
+        let one = example_recording([1000; 4], 0, false);
         let mut other = one.clone();
         other.epochs.pop();
-        assert_eq!(Contention::of(&one, &[other], 2, &KINDS), None);
-        assert_eq!(Contention::of(&one, &[], 2, &KINDS), None);
+        assert_eq!(Contention::compare(&one, &[other], 2, &UNIT_KINDS), None);
+        assert_eq!(Contention::compare(&one, &[], 2, &UNIT_KINDS), None);
     }
 }

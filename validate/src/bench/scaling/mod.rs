@@ -16,14 +16,14 @@ use warpshard_workload::Workload;
 
 use super::sizes;
 use contention::Contention;
-use replay::{Host, RankLink, Recorded};
+use replay::{RankLink, ReplayInput, WorkerCosts};
 
 /// Numbers of workers with a prediction.
-const WORKERS: [usize; 10] = [1, 2, 4, 8, 16, 32, 48, 64, 128, 256];
+const WORKER_COUNTS: [usize; 10] = [1, 2, 4, 8, 16, 32, 48, 64, 128, 256];
 /// Most workers for which a replay with overlapping halves runs.
 const MAX_OVERLAPPED_WORKERS: usize = 64;
 /// Numbers of ranks, of one thread each.
-const RANKS: [usize; 6] = [1, 2, 4, 8, 16, 32];
+const RANK_COUNTS: [usize; 6] = [1, 2, 4, 8, 16, 32];
 /// Default nanoseconds to fetch the state of a unit, 24 KB, from another core's cache at 10 GB/s, if it was not measured.
 const STEAL_NS: f64 = 2400.0;
 /// Host nanoseconds to send one more packet.
@@ -51,7 +51,7 @@ pub struct ScalingOptions {
 /// # Errors
 /// Fails if the machine cannot be built or does not run.
 pub(super) fn run(machine: &str, overrides: &[(String, String)], options: &ScalingOptions) -> Result<StudyOutput, StudyError> {
-    run_with(machine, overrides, options, sizes::PER_SM)
+    run_with(machine, overrides, options, sizes::CTAS_PER_SM)
 }
 
 /// Does the work of [`run`] with `per_sm` CTAs per SM.
@@ -73,12 +73,12 @@ fn run_with(machine: &str, overrides: &[(String, String)], options: &ScalingOpti
         "exchange %",
     ]);
     for name in RECORDED_CASES {
-        let case = Case {
+        let case = ScalingCase {
             name,
-            workload: Arc::new(sizes::workload(name, machine.gpu.sms, per_sm).map_err(StudyError::input)?),
+            workload: Arc::new(sizes::case_workload(name, machine.gpu.sms, per_sm).map_err(StudyError::input)?),
             machine: &machine,
         };
-        case.predict(options, &mut output)?;
+        case.predict_speed_ups(options, &mut output)?;
     }
     output.note(format!(
         "ranks: {} us latency, {SEND_NS} ns per further packet, {MESSAGE_NS} ns per message; with too few units taken from another \
@@ -90,7 +90,7 @@ fn run_with(machine: &str, overrides: &[(String, String)], options: &ScalingOpti
     Ok(output)
 }
 
-struct Case<'a> {
+struct ScalingCase<'a> {
     name: &'static str,
     workload: Arc<Workload>,
     machine: &'a Machine,
@@ -108,21 +108,21 @@ struct RecordedRun {
 }
 
 /// Host times of runs on one number of threads.
-struct Measured {
+struct MeasuredRuns {
     threads: usize,
     /// Median seconds over the runs.
     seconds: f64,
     /// Seconds without disturbances by the host: the sum over epochs of each epoch's median.
     undisturbed: f64,
     /// Shares of the undisturbed time.
-    shares: Shares,
+    shares: TimeShares,
     /// Fraction of the waits at the barrier in which a worker slept.
     sleeps: f64,
 }
 
 /// Shares of the time of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Shares {
+struct TimeShares {
     /// Share of stepping units, on average over workers.
     stepping: f64,
     /// Share of delivering and forwarding messages, on average over workers.
@@ -133,41 +133,41 @@ struct Shares {
     rest: f64,
 }
 
-impl Shares {
+impl TimeShares {
     /// Computes the shares of a run recorded on `workers` workers.
-    fn of(recording: &Recording, workers: usize) -> Self {
+    fn from_recording(recording: &Recording, workers: usize) -> Self {
         let sum = |part: fn(&RecordedEpoch) -> f64| recording.epochs.iter().map(part).sum::<f64>();
-        let took = sum(|epoch| f64::from(epoch.took)).max(1.0);
+        let took = sum(|epoch| f64::from(epoch.elapsed)).max(1.0);
         let of_workers = |nanos: f64| nanos / workers as f64 / took;
         let (stepping, exchanging) =
             (of_workers(sum(|epoch| f64::from(epoch.stepping))), of_workers(sum(|epoch| f64::from(epoch.exchanging))));
-        let rest = sum(|epoch| f64::from(epoch.rest)) / took;
+        let rest = sum(|epoch| f64::from(epoch.waiting)) / took;
         Self { stepping, exchanging, waiting: 1.0 - stepping - exchanging - rest, rest }
     }
 }
 
 /// Recordings and measurements of a case.
-struct Records {
+struct CaseRecords {
     /// Recordings with the halves of the machine in turn (`in_halves`) and with all units in every epoch (`together`).
     in_halves: RecordedRun,
     together: RecordedRun,
     /// Measurements by number of threads; the first has one thread.
-    measured: Vec<Measured>,
+    measured: Vec<MeasuredRuns>,
     barrier_ns: f64,
 }
 
 /// Bounds and measurements that a row of the table lists next to a replay: nanoseconds, except for the measured speed-ups.
-struct Bounds {
+struct SpeedUpBounds {
     critical: f64,
     overlapped: Option<f64>,
     /// Measured speed-ups of whole runs and of undisturbed epochs.
     measured: Option<(f64, f64)>,
 }
 
-impl Measured {
-    fn of(threads: usize, runs: Vec<RunResult>) -> Self {
+impl MeasuredRuns {
+    fn from_results(threads: usize, runs: Vec<RunResult>) -> Self {
         let seconds: Vec<f64> = runs.iter().map(|run| run.host.simulate_seconds).collect();
-        let took = |recording: &Recording| recording.epochs.iter().map(|epoch| f64::from(epoch.took)).sum::<f64>() / 1e9;
+        let took = |recording: &Recording| recording.epochs.iter().map(|epoch| f64::from(epoch.elapsed)).sum::<f64>() / 1e9;
         let slept = |run: &RunResult| run.host.workers.iter().map(|worker| worker.sleeps as f64).sum::<f64>();
         let waits = |run: &RunResult| (run.host.epochs as f64 * run.host.threads as f64).max(1.0);
         let sleeps: Vec<f64> = runs.iter().map(|run| slept(run) / waits(run)).collect();
@@ -176,7 +176,7 @@ impl Measured {
             threads,
             seconds: median(&seconds).unwrap_or(f64::NAN),
             undisturbed: medians.as_ref().map_or(f64::NAN, took),
-            shares: medians.map(|medians| Shares::of(&medians, threads)).unwrap_or_default(),
+            shares: medians.map(|medians| TimeShares::from_recording(&medians, threads)).unwrap_or_default(),
             sleeps: median(&sleeps).unwrap_or(f64::NAN),
         }
     }
@@ -188,7 +188,7 @@ fn recordings(runs: Vec<RunResult>) -> Vec<Recording> {
 
 impl RecordedRun {
     /// Builds a tape from the runs on each of `counts` workers; the first count is one.
-    fn of(counts: &[usize], runs: Vec<Vec<RunResult>>) -> Result<Self, StudyError> {
+    fn from_results(counts: &[usize], runs: Vec<Vec<RunResult>>) -> Result<Self, StudyError> {
         let nothing = || StudyError::Nothing("nothing was recorded".into());
         let mut runs = runs.into_iter();
         let mut of_one = runs.next().unwrap_or_default();
@@ -203,7 +203,7 @@ impl RecordedRun {
         let halves = result.host.halves;
         let alike = counts[1..].iter().zip(runs).filter(|(_, runs)| runs.iter().all(|run| run.host.halves == halves));
         let found = |(count, runs): (&usize, Vec<RunResult>)| {
-            Contention::of(&recording.recorded, &recordings(runs), *count, &kind_of).map(|contention| (*count, contention))
+            Contention::compare(&recording.recorded, &recordings(runs), *count, &kind_of).map(|contention| (*count, contention))
         };
         let contention = alike.filter_map(found).collect();
         Ok(Self { contention, shard_of, kind_of, long_of, traffic, result })
@@ -220,11 +220,11 @@ impl RecordedRun {
     }
 
     /// Returns the host with `workers` workers. Each worker beyond the recorded count adds `each` nanoseconds to a barrier.
-    fn host(&self, workers: usize, each: f64) -> Host {
+    fn worker_costs(&self, workers: usize, each: f64) -> WorkerCosts {
         let known = self.contention(workers);
         let (count, recorded) = known.map_or((0, 0.0), |(count, contention)| (*count, contention.barrier_ns));
         let steal_ns = known.and_then(|(_, contention)| contention.taken_ns).unwrap_or(STEAL_NS);
-        Host { barrier_ns: (recorded + each * (workers as f64 - count as f64)).max(0.0), steal_ns }
+        WorkerCosts { barrier_ns: (recorded + each * (workers as f64 - count as f64)).max(0.0), steal_ns }
     }
 
     /// Returns the epochs, scaled to `workers` workers.
@@ -233,8 +233,8 @@ impl RecordedRun {
         known.map_or_else(|| self.epochs().to_vec(), |(_, contention)| contention.scaled_epochs(self.epochs(), &self.kind_of, workers))
     }
 
-    fn recorded<'a>(&'a self, epochs: &'a [RecordedEpoch]) -> Recorded<'a> {
-        Recorded { epochs, shard_of: &self.shard_of, kind_of: &self.kind_of, long_of: &self.long_of, traffic: &self.traffic }
+    fn replay_input<'a>(&'a self, epochs: &'a [RecordedEpoch]) -> ReplayInput<'a> {
+        ReplayInput { epochs, shard_of: &self.shard_of, kind_of: &self.kind_of, long_of: &self.long_of, traffic: &self.traffic }
     }
 
     fn name(&self, unit: Option<usize>) -> &str {
@@ -243,7 +243,7 @@ impl RecordedRun {
     }
 }
 
-impl Case<'_> {
+impl ScalingCase<'_> {
     fn run(&self, options: RunOptions) -> Result<RunResult, StudyError> {
         simulate(self.machine, &self.workload, options).map_err(StudyError::input)
     }
@@ -251,7 +251,7 @@ impl Case<'_> {
     /// Records and measures the case several times on one thread and on each number of `options.threads`: recorded with the halves of the
     /// machine in turn, recorded with all units in every epoch of `lookahead` cycles, and measured. The three ways are interleaved, since
     /// the load of the host and the cores it assigns change with time.
-    fn record(&self, lookahead: u64, options: &ScalingOptions) -> Result<Records, StudyError> {
+    fn record_case(&self, lookahead: u64, options: &ScalingOptions) -> Result<CaseRecords, StudyError> {
         let mut counts = vec![1];
         counts.extend(options.threads.iter().copied().filter(|count| *count > 1));
         counts.sort_unstable();
@@ -268,10 +268,10 @@ impl Case<'_> {
             }
         }
         let [in_halves, together, measured] = rounds;
-        let measured = counts.iter().zip(measured).map(|(threads, runs)| Measured::of(*threads, runs)).collect();
-        Ok(Records {
-            in_halves: RecordedRun::of(&counts, in_halves)?,
-            together: RecordedRun::of(&counts, together)?,
+        let measured = counts.iter().zip(measured).map(|(threads, runs)| MeasuredRuns::from_results(*threads, runs)).collect();
+        Ok(CaseRecords {
+            in_halves: RecordedRun::from_results(&counts, in_halves)?,
+            together: RecordedRun::from_results(&counts, together)?,
             measured,
             barrier_ns: median(&barriers).unwrap_or(f64::NAN),
         })
@@ -282,26 +282,26 @@ impl Case<'_> {
         Ok(self.run(RunOptions { threads, max_cycles: Some(1), ..RunOptions::default() })?.host)
     }
 
-    fn predict(&self, options: &ScalingOptions, output: &mut StudyOutput) -> Result<(), StudyError> {
+    fn predict_speed_ups(&self, options: &ScalingOptions, output: &mut StudyOutput) -> Result<(), StudyError> {
         let lookahead = self.host_facts(1)?.lookahead_cycles;
-        let Records { in_halves, together, measured, barrier_ns } = self.record(lookahead, options)?;
+        let CaseRecords { in_halves, together, measured, barrier_ns } = self.record_case(lookahead, options)?;
         output.figure(&format!("{}: nanoseconds of a barrier for each worker", self.name), barrier_ns);
-        let one = in_halves.recorded(in_halves.epochs()).on_one();
+        let one = in_halves.replay_input(in_halves.epochs()).one_worker_ns();
         let mut still_halves = true;
-        for workers in WORKERS {
+        for workers in WORKER_COUNTS {
             still_halves &= workers <= 8 && self.host_facts(workers)?.halves;
             let tape = if still_halves { &in_halves } else { &together };
             let epochs = tape.epochs_on(workers);
-            let recorded = tape.recorded(&epochs);
-            let host = tape.host(workers, barrier_ns);
-            let host = options.barrier_ns.map_or(host, |each| Host { barrier_ns: each * workers as f64, ..host });
-            let replayed = recorded.on_workers(workers, host);
+            let recorded = tape.replay_input(&epochs);
+            let host = tape.worker_costs(workers, barrier_ns);
+            let host = options.barrier_ns.map_or(host, |each| WorkerCosts { barrier_ns: each * workers as f64, ..host });
+            let replayed = recorded.replay_on_workers(workers, host);
             // No overlap if the halves take turns.
-            let overlapped = (!still_halves && workers <= MAX_OVERLAPPED_WORKERS).then(|| recorded.overlapped(workers, host));
+            let overlapped = (!still_halves && workers <= MAX_OVERLAPPED_WORKERS).then(|| recorded.overlapped_ns(workers, host));
             let found = measured.iter().find(|found| found.threads == workers).zip(measured.first());
             let found = found.map(|(found, alone)| (alone.seconds / found.seconds, alone.undisturbed / found.undisturbed));
-            let bounds = Bounds { critical: recorded.critical(|_| true).0, overlapped, measured: found };
-            self.row(output, "workers", workers, one, &replayed, bounds);
+            let bounds = SpeedUpBounds { critical: recorded.critical_path(|_| true).0, overlapped, measured: found };
+            self.add_speed_up_row(output, "workers", workers, one, &replayed, bounds);
             if let Some((whole, undisturbed)) = found.filter(|_| workers > 1) {
                 let off = |speed_up: f64| 100.0 * (one / replayed.total / speed_up - 1.0);
                 output.figure(&format!("{}: predicted against measured speed-up of {workers} threads, %", self.name), off(whole));
@@ -309,18 +309,18 @@ impl Case<'_> {
             }
         }
         let link = RankLink { latency_ns: options.latency_us * 1e3, send_ns: SEND_NS, message_ns: MESSAGE_NS };
-        let recorded = together.recorded(together.epochs());
-        let (critical, unit) = recorded.critical(|_| true);
-        let (network, net) = recorded.critical(|kind| kind == "network");
-        for ranks in RANKS {
-            let (replayed, crossing) = recorded.on_ranks(ranks, link);
-            self.row(output, "ranks", ranks, one, &replayed, Bounds { critical, overlapped: None, measured: None });
+        let recorded = together.replay_input(together.epochs());
+        let (critical, unit) = recorded.critical_path(|_| true);
+        let (network, net) = recorded.critical_path(|kind| kind == "network");
+        for ranks in RANK_COUNTS {
+            let (replayed, crossing) = recorded.replay_on_ranks(ranks, link);
+            self.add_speed_up_row(output, "ranks", ranks, one, &replayed, SpeedUpBounds { critical, overlapped: None, measured: None });
             if ranks == 2 {
                 output.figure(&format!("{}: share of messages between two ranks, %", self.name), 100.0 * crossing);
             }
         }
         for found in &measured {
-            let Shares { stepping, exchanging, waiting, rest } = found.shares;
+            let TimeShares { stepping, exchanging, waiting, rest } = found.shares;
             let parts = [
                 ("stepping", stepping),
                 ("messages", exchanging),
@@ -332,12 +332,12 @@ impl Case<'_> {
                 output.figure(&format!("{}: {} threads measured: {part}, %", self.name, found.threads), 100.0 * share);
             }
         }
-        self.bounds(&in_halves, "in two halves", output);
-        self.bounds(&together, "all in every epoch", output);
+        self.report_contention(&in_halves, "in two halves", output);
+        self.report_contention(&together, "all in every epoch", output);
         let epochs = together.epochs().len().max(1) as f64;
         output.figure(
             &format!("{}: microseconds of an epoch of {lookahead} cycles on one thread", self.name),
-            recorded.on_one() / epochs / 1e3,
+            recorded.one_worker_ns() / epochs / 1e3,
         );
         let longest = format!("{}: speed-up that the longest unit of each epoch allows ({})", self.name, together.name(unit));
         output.figure(&longest, one / critical);
@@ -346,7 +346,7 @@ impl Case<'_> {
     }
 
     /// Reports the contention between workers.
-    fn bounds(&self, tape: &RecordedRun, way: &str, output: &mut StudyOutput) {
+    fn report_contention(&self, tape: &RecordedRun, way: &str, output: &mut StudyOutput) {
         for (workers, contention) in &tape.contention {
             let about = |what: &str| format!("{}, {way}, {workers} workers: {what}", self.name);
             for (kind, factor) in &contention.steps {
@@ -360,8 +360,16 @@ impl Case<'_> {
         }
     }
 
-    fn row(&self, output: &mut StudyOutput, way: &str, count: usize, one: f64, replayed: &replay::Replayed, bounds: Bounds) {
-        let Bounds { critical, overlapped, measured } = bounds;
+    fn add_speed_up_row(
+        &self,
+        output: &mut StudyOutput,
+        way: &str,
+        count: usize,
+        one: f64,
+        replayed: &replay::ReplayedTimes,
+        bounds: SpeedUpBounds,
+    ) {
+        let SpeedUpBounds { critical, overlapped, measured } = bounds;
         let percent = |part: f64| format!("{:.1}", 100.0 * part / replayed.total);
         let known = |speed_up: Option<f64>| speed_up.map_or_else(|| "-".to_owned(), |speed_up| format!("{speed_up:.2}"));
         output.row(vec![
@@ -390,7 +398,7 @@ mod tests {
         // One SM with one CTA covers as many code paths as a whole machine, in a fraction of the time.
         let overrides = [("gpu.sms".to_owned(), "1".to_owned())];
         let output = run_with("tiny", &overrides, &options, 1).unwrap();
-        let rows = RECORDED_CASES.len() * (WORKERS.len() + RANKS.len());
+        let rows = RECORDED_CASES.len() * (WORKER_COUNTS.len() + RANK_COUNTS.len());
         let speed_ups: Vec<f64> = output.column("speed-up").unwrap().iter().map(|text| text.parse().unwrap()).collect();
         assert_eq!(speed_ups.len(), rows);
         let allowed: Vec<f64> = output.column("longest unit allows").unwrap().iter().map(|text| text.parse().unwrap()).collect();

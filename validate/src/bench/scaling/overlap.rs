@@ -11,12 +11,12 @@ use std::collections::BinaryHeap;
 
 use warpshard_chip::host::{RecordedEpoch, assign_shards, move_shards, units_left_to_owner};
 
-use super::replay::{BALANCE_EVERY, Host, Recorded, stepping};
+use super::replay::{BALANCE_EPOCHS, ReplayInput, WorkerCosts, stepping_ns};
 
 /// Kinds of units in the smaller half.
 const SMALLER_HALF_KINDS: [&str; 2] = ["network", "grid"];
 /// Epochs whose units can be ready at the same time: one half is at most one epoch ahead of the other.
-const WINDOW: usize = 2;
+const WINDOW_EPOCHS: usize = 2;
 
 /// State of an epoch in the window: its unstarted and its unfinished steps.
 #[derive(Clone, Debug, Default)]
@@ -36,65 +36,65 @@ struct OpenEpoch {
 
 /// The step that a worker executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Running {
-    until: u64,
+struct RunningStep {
+    ends_at: u64,
     worker: usize,
     epoch: usize,
     unit: usize,
 }
 
-struct Overlap<'a> {
-    recorded: &'a Recorded<'a>,
-    host: Host,
+struct OverlapReplay<'a> {
+    recorded: &'a ReplayInput<'a>,
+    host: WorkerCosts,
     workers: usize,
     half_of: Vec<usize>,
     worker_of: Vec<u16>,
     recent: Vec<u64>,
-    /// State of the epochs `first..first + WINDOW`.
-    open: [OpenEpoch; WINDOW],
-    first: usize,
+    /// State of the epochs `first_epoch..first_epoch + WINDOW_EPOCHS`.
+    open_epochs: [OpenEpoch; WINDOW_EPOCHS],
+    first_epoch: usize,
 }
 
-impl Recorded<'_> {
+impl ReplayInput<'_> {
     /// Returns the nanoseconds of the run on `workers` workers with overlapping halves.
-    pub(super) fn overlapped(&self, workers: usize, host: Host) -> f64 {
+    pub(super) fn overlapped_ns(&self, workers: usize, host: WorkerCosts) -> f64 {
         let costs = self.shard_costs();
-        let mut overlap = Overlap {
+        let mut overlap = OverlapReplay {
             recorded: self,
             host,
             workers,
             half_of: self.kind_of.iter().map(|kind| usize::from(SMALLER_HALF_KINDS.contains(kind))).collect(),
             worker_of: assign_shards(&costs, workers),
             recent: vec![0; costs.len()],
-            open: Default::default(),
-            first: 0,
+            open_epochs: Default::default(),
+            first_epoch: 0,
         };
-        overlap.open = [overlap.open_epoch(0), overlap.open_epoch(1)];
+        overlap.open_epochs = [overlap.open_epoch(0), overlap.open_epoch(1)];
         overlap.run()
     }
 }
 
-impl Overlap<'_> {
+impl OverlapReplay<'_> {
     fn run(mut self) -> f64 {
-        let mut running: BinaryHeap<Reverse<Running>> = BinaryHeap::new();
+        let mut running: BinaryHeap<Reverse<RunningStep>> = BinaryHeap::new();
         let mut idle: Vec<usize> = (0..self.workers).collect();
         let mut now = 0;
         loop {
-            while self.first < self.recorded.epochs.len() && self.open[0].unfinished == [0, 0] {
-                self.first += 1;
-                let next = self.open_epoch(self.first + 1);
-                self.open = [std::mem::take(&mut self.open[1]), next];
+            while self.first_epoch < self.recorded.epochs.len() && self.open_epochs[0].unfinished == [0, 0] {
+                self.first_epoch += 1;
+                let next = self.open_epoch(self.first_epoch + 1);
+                self.open_epochs = [std::mem::take(&mut self.open_epochs[1]), next];
             }
             idle.retain(|&worker| {
-                let begun = self.begin(worker);
+                let begun = self.begin_step(worker);
                 if let Some((epoch, unit, nanos)) = begun {
-                    running.push(Reverse(Running { until: now + nanos as u64, worker, epoch, unit }));
+                    running.push(Reverse(RunningStep { ends_at: now + nanos as u64, worker, epoch, unit }));
                 }
                 begun.is_none()
             });
             let Some(Reverse(done)) = running.pop() else { return now as f64 };
-            now = done.until;
-            let open = &mut self.open[done.epoch - self.first];
+            now = done.ends_at;
+            let open = &mut self.open_epochs[done.epoch - self.first_epoch];
             open.unfinished[self.half_of[done.unit]] -= 1;
             open.unfinished_units[done.unit] = false;
             let at = idle.partition_point(|worker| *worker < done.worker);
@@ -123,39 +123,39 @@ impl Overlap<'_> {
             units.for_each(|(unit, nanos)| push(unit, nanos))
         }
         queues.iter_mut().flatten().for_each(|queue| queue.sort_by_key(|(unit, _)| recorded.long_of[*unit]));
-        if number % BALANCE_EVERY == BALANCE_EVERY - 1 {
+        if number % BALANCE_EPOCHS == BALANCE_EPOCHS - 1 {
             move_shards(&self.recent, &mut self.worker_of, workers);
             self.recent.iter_mut().for_each(|nanos| *nanos /= 2);
         }
-        let entry = f64::from(epoch.exchanging) / workers as f64 + f64::from(epoch.rest) + self.host.barrier_ns;
-        let leave = units_left_to_owner(stepping(epoch) as u64 / epoch.units.len().max(1) as u64);
+        let entry = f64::from(epoch.exchanging) / workers as f64 + f64::from(epoch.waiting) + self.host.barrier_ns;
+        let leave = units_left_to_owner(stepping_ns(epoch) as u64 / epoch.units.len().max(1) as u64);
         OpenEpoch { queues, unfinished, unfinished_units, entered: vec![false; workers], entry, leave }
     }
 
     /// Returns `true` if a half may begin the epoch at `index` of the window.
     fn is_ready(&self, index: usize, half: usize) -> bool {
-        index == 0 || self.open[index - 1].unfinished[1 - half] == 0
+        index == 0 || self.open_epochs[index - 1].unfinished[1 - half] == 0
     }
 
     /// Begins a step for a worker and returns it: the worker's own steps come first, in the earliest epoch and the smaller half first, then
     /// steps of other owners.
-    fn begin(&mut self, worker: usize) -> Option<(usize, usize, f64)> {
-        for index in 0..WINDOW {
+    fn begin_step(&mut self, worker: usize) -> Option<(usize, usize, f64)> {
+        for index in 0..WINDOW_EPOCHS {
             for (half, distance) in [(1, 0), (0, 0)].into_iter().chain((1..self.workers).map(|distance| (0, distance))) {
-                let ready = self.is_ready(index, half) && self.open[index].unfinished[half] > 0;
+                let ready = self.is_ready(index, half) && self.open_epochs[index].unfinished[half] > 0;
                 let owner = (worker + distance) % self.workers;
-                let leave = if distance == 0 { 0 } else { self.open[index].leave };
-                if !ready || self.open[index].queues[half][owner].len() <= leave {
+                let leave = if distance == 0 { 0 } else { self.open_epochs[index].leave };
+                if !ready || self.open_epochs[index].queues[half][owner].len() <= leave {
                     continue;
                 }
                 // A unit cannot be stepped while its step of the previous epoch is unfinished.
-                let free = |(unit, _): &(usize, f64)| index == 0 || !self.open[index - 1].unfinished_units[*unit];
-                let Some(at) = self.open[index].queues[half][owner].iter().rposition(free) else { continue };
-                let open = &mut self.open[index];
+                let free = |(unit, _): &(usize, f64)| index == 0 || !self.open_epochs[index - 1].unfinished_units[*unit];
+                let Some(at) = self.open_epochs[index].queues[half][owner].iter().rposition(free) else { continue };
+                let open = &mut self.open_epochs[index];
                 let (unit, nanos) = open.queues[half][owner].remove(at);
                 let fetching = if distance == 0 { 0.0 } else { self.host.steal_ns };
                 let entry = if std::mem::replace(&mut open.entered[worker], true) { 0.0 } else { open.entry };
-                return Some((self.first + index, unit, nanos + fetching + entry));
+                return Some((self.first_epoch + index, unit, nanos + fetching + entry));
             }
         }
         None
@@ -167,32 +167,32 @@ mod tests {
     use super::*;
     use warpshard_base::UnitId;
 
-    const FREE: Host = Host { barrier_ns: 0.0, steal_ns: 0.0 };
+    const NO_WORKER_COSTS: WorkerCosts = WorkerCosts { barrier_ns: 0.0, steal_ns: 0.0 };
 
-    fn overlapped(costs: &[u32], kinds: &[&'static str], workers: usize) -> f64 {
+    fn overlapped_ns(costs: &[u32], kinds: &[&'static str], workers: usize) -> f64 {
         let units: Vec<(UnitId, u32)> = (0..).map(UnitId).zip(costs.iter().copied()).collect();
         let epochs = vec![RecordedEpoch { units, ..RecordedEpoch::default() }; 40];
         let shards: Vec<u32> = (0..costs.len() as u32).collect();
-        let run = Recorded { epochs: &epochs, shard_of: &shards, kind_of: kinds, long_of: &vec![false; costs.len()], traffic: &[] };
-        run.overlapped(workers, FREE)
+        let run = ReplayInput { epochs: &epochs, shard_of: &shards, kind_of: kinds, long_of: &vec![false; costs.len()], traffic: &[] };
+        run.overlapped_ns(workers, NO_WORKER_COSTS)
     }
 
     #[test]
     fn one_worker_takes_the_recorded_time() {
-        assert_eq!(overlapped(&[7000, 5000, 5000], &["network", "sm", "sm"], 1), 40.0 * 17000.0);
+        assert_eq!(overlapped_ns(&[7000, 5000, 5000], &["network", "sm", "sm"], 1), 40.0 * 17000.0);
     }
 
     #[test]
     fn imbalances_even_out_over_two_epochs() {
         // Three equal units on two workers take the time of two steps per epoch with a barrier, and of one and a half steps without.
-        let time = overlapped(&[6000, 6000, 6000], &["sm"; 3], 2);
+        let time = overlapped_ns(&[6000, 6000, 6000], &["sm"; 3], 2);
         assert!((40.0 * 9000.0..=41.0 * 9000.0).contains(&time), "{time}");
     }
 
     #[test]
     fn a_half_waits_for_the_previous_epoch_of_the_other() {
         // The network takes a whole epoch, so only the SMs of the same epoch can overlap with it.
-        let time = overlapped(&[9000, 1000, 1000], &["network", "sm", "sm"], 2);
+        let time = overlapped_ns(&[9000, 1000, 1000], &["network", "sm", "sm"], 2);
         assert_eq!(time, 40.0 * 9000.0);
     }
 }

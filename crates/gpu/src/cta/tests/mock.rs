@@ -8,18 +8,18 @@ use warpshard_config::machine::{CtaOrder, Dispatch, InFlightPolicy, Machine, Sha
 use warpshard_engine::{Route, Unit};
 use warpshard_protocol::{CtaLaunch, CtaNotice, Event, EventKind, Outbox, Payload};
 use warpshard_state::{Reader, StateError, Writer};
-use warpshard_workload::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, Part, Workload, mix};
+use warpshard_workload::{Command, CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, MixedApplication, Workload, mix};
 
 use super::super::capacity::Capacity;
-use super::super::clusters::Clusters;
+use super::super::clusters::ClusterLauncher;
 use super::super::{Grid, GridDecision, GridPorts};
 
 /// The amount of each resource of a mock SM, divisible by 1 to 6.
-const WHOLE_SM: u32 = 60;
+const SM_RESOURCE_AMOUNT: u32 = 60;
 
 /// A kernel of the mock chip.
 #[derive(Clone, Copy)]
-pub(super) struct Job {
+pub(super) struct MockKernel {
     pub(super) stream: u64,
     pub(super) ctas: u32,
     pub(super) resident: u32,
@@ -44,12 +44,12 @@ impl CtaSource for NoInstructions {
     }
 }
 
-fn info(i: usize, job: &Job) -> KernelInfo {
+fn mock_kernel_info(i: usize, job: &MockKernel) -> KernelInfo {
     KernelInfo {
         name: format!("job{i}"),
         id: i as u64 + 1,
         grid: Dim3 { x: job.ctas, y: 1, z: 1 },
-        cluster: Dim3::ONE,
+        cluster: Dim3::SINGLE_ELEMENT,
         block: Dim3 { x: 32, y: 1, z: 1 },
         shared_bytes: 0,
         registers: 16,
@@ -74,17 +74,17 @@ pub(super) fn workload_of(infos: Vec<KernelInfo>) -> Arc<Workload> {
 
 /// Returns a workload with the kernels and the priority of each application, by application number; with `again`, applications that end
 /// start again.
-fn workload_of_apps(jobs: &[Job], priorities: &[i32], again: bool) -> Arc<Workload> {
+fn workload_of_apps(jobs: &[MockKernel], priorities: &[i32], again: bool) -> Arc<Workload> {
     let part = |(app, priority): (usize, &i32)| {
         let own = jobs.iter().enumerate().filter(|(_, job)| usize::from(job.app) == app);
-        let workload = workload_of(own.map(|(i, job)| info(i, job)).collect());
-        Part { workload: (*workload).clone(), priority: *priority }
+        let workload = workload_of(own.map(|(i, job)| mock_kernel_info(i, job)).collect());
+        MixedApplication { workload: (*workload).clone(), priority: *priority }
     };
     Arc::new(mix(priorities.iter().enumerate().map(part).collect(), again).unwrap())
 }
 
 /// Returns a dispatch configuration with latency 5, launch latency 20 and one CTA bound ahead.
-pub(super) fn spec() -> Dispatch {
+pub(super) fn dispatch_spec() -> Dispatch {
     Dispatch {
         latency: 5,
         ahead: 1,
@@ -126,7 +126,7 @@ pub(super) struct Stepping {
     pub(super) first_sm: usize,
 }
 
-pub(super) const PLAIN: Stepping = Stepping { span: 1, skip: false, first_sm: 0 };
+pub(super) const EVERY_CYCLE: Stepping = Stepping { span: 1, skip: false, first_sm: 0 };
 
 /// Lifetime of a CTA: its SM, start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,9 +136,9 @@ pub(super) struct Lifetime {
     pub(super) end: u64,
 }
 
-pub(super) struct Chip {
+pub(super) struct MockChip {
     pub(super) grid: Grid,
-    jobs: Vec<Job>,
+    jobs: Vec<MockKernel>,
     sms: Vec<MockSm>,
     out: Outbox,
     pub(super) now: u64,
@@ -156,49 +156,49 @@ pub(super) struct Chip {
     /// CTAs that were sent and whose warps wait for the preceding launch, by (kernel, CTA).
     pub(super) waiting: BTreeSet<(u32, u32)>,
     /// The cycle in which each SM is notified that a dependency is met, the SM, and the kernel.
-    pub(super) met: Vec<(u64, u16, u32)>,
+    pub(super) met_dependencies: Vec<(u64, u16, u32)>,
 }
 
-impl Chip {
-    pub(super) fn new(sms: usize, spec: &Dispatch, jobs: &[Job]) -> Self {
-        Self::with(sms, spec, workload_of(jobs.iter().enumerate().map(|(i, job)| info(i, job)).collect()), jobs)
+impl MockChip {
+    pub(super) fn new(sms: usize, spec: &Dispatch, jobs: &[MockKernel]) -> Self {
+        Self::with_workload(sms, spec, workload_of(jobs.iter().enumerate().map(|(i, job)| mock_kernel_info(i, job)).collect()), jobs)
     }
 
     /// Creates a chip that the applications of the jobs share; the jobs are in application order.
-    pub(super) fn shared(sms: usize, spec: &Dispatch, jobs: &[Job], priorities: &[i32], again: bool) -> Self {
+    pub(super) fn with_applications(sms: usize, spec: &Dispatch, jobs: &[MockKernel], priorities: &[i32], again: bool) -> Self {
         assert!(jobs.is_sorted_by_key(|job| job.app));
         let all = if again { [jobs, jobs].concat() } else { jobs.to_vec() };
-        Self::with(sms, spec, workload_of_apps(jobs, priorities, again), &all)
+        Self::with_workload(sms, spec, workload_of_apps(jobs, priorities, again), &all)
     }
 
     /// Creates a chip whose jobs, except the first, are programmatic dependent launches; their CTAs trigger `trigger` cycles after their
     /// start.
-    pub(super) fn dependent(sms: usize, spec: &Dispatch, jobs: &[Job], trigger: Option<fn(u32) -> u64>) -> Self {
-        let infos = jobs
-            .iter()
-            .enumerate()
-            .map(|(i, job)| KernelInfo { programmatic: i.checked_sub(1).map(|before| KernelIndex(before as u32)), ..info(i, job) });
-        Self { trigger, ..Self::with(sms, spec, workload_of(infos.collect()), jobs) }
+    pub(super) fn with_dependents(sms: usize, spec: &Dispatch, jobs: &[MockKernel], trigger: Option<fn(u32) -> u64>) -> Self {
+        let infos = jobs.iter().enumerate().map(|(i, job)| KernelInfo {
+            programmatic: i.checked_sub(1).map(|before| KernelIndex(before as u32)),
+            ..mock_kernel_info(i, job)
+        });
+        Self { trigger, ..Self::with_workload(sms, spec, workload_of(infos.collect()), jobs) }
     }
 
     /// Creates a chip on which no application starts again and the launches of the last application arrive in the cycles of `arrivals`.
-    pub(super) fn arriving(sms: usize, spec: &Dispatch, jobs: &[Job], priorities: &[i32], arrivals: &[u64]) -> Self {
+    pub(super) fn with_arrivals(sms: usize, spec: &Dispatch, jobs: &[MockKernel], priorities: &[i32], arrivals: &[u64]) -> Self {
         let mut workload = (*workload_of_apps(jobs, priorities, false)).clone();
         workload.applications.last_mut().unwrap().arrivals = arrivals.iter().map(|cycle| Cycle(*cycle)).collect();
-        Self::with(sms, spec, Arc::new(workload), jobs)
+        Self::with_workload(sms, spec, Arc::new(workload), jobs)
     }
 
     /// Creates a chip with the SMs of a machine, whose only kernel is launched in clusters of `size` CTAs.
-    pub(super) fn with_clusters(machine: &Machine, job: &Job, size: u32) -> Self {
-        let workload = workload_of(vec![KernelInfo { cluster: Dim3 { x: size, ..Dim3::ONE }, ..info(0, job) }]);
-        let (sms, spec) = (machine.gpu.sms, spec());
-        let mut chip = Self::with(sms as usize, &spec, Arc::clone(&workload), &[*job]);
+    pub(super) fn with_clusters(machine: &Machine, job: &MockKernel, size: u32) -> Self {
+        let workload = workload_of(vec![KernelInfo { cluster: Dim3 { x: size, ..Dim3::SINGLE_ELEMENT }, ..mock_kernel_info(0, job) }]);
+        let (sms, spec) = (machine.gpu.sms, dispatch_spec());
+        let mut chip = Self::with_workload(sms as usize, &spec, Arc::clone(&workload), &[*job]);
         let dispatch = chip.grid.dispatch.clone();
-        chip.grid.dispatch = dispatch.with_clusters(Clusters::of(&machine.gpu.cluster, sms, &workload));
+        chip.grid.dispatch = dispatch.with_clusters(ClusterLauncher::of(&machine.gpu.cluster, sms, &workload));
         chip
     }
 
-    fn with(sms: usize, spec: &Dispatch, workload: Arc<Workload>, jobs: &[Job]) -> Self {
+    fn with_workload(sms: usize, spec: &Dispatch, workload: Arc<Workload>, jobs: &[MockKernel]) -> Self {
         let clock = ClockDomain { period: 1 };
         let route = |to: usize| Route { to: UnitId(to as u16), from_clock: clock, to_clock: clock, latency: Tick(spec.latency) };
         let routes: Vec<Route> = (0..sms).map(|sm| route(1 + sm)).chain((0..sms).map(|_| route(0))).collect();
@@ -211,8 +211,8 @@ impl Chip {
             system: None,
         };
         let capacity = Capacity {
-            sm_resources: [WHOLE_SM; 5],
-            needs: jobs.iter().map(|job| [WHOLE_SM / job.resident.max(1); 5]).collect(),
+            sm_resources: [SM_RESOURCE_AMOUNT; 5],
+            needs: jobs.iter().map(|job| [SM_RESOURCE_AMOUNT / job.resident.max(1); 5]).collect(),
             resident: jobs.iter().map(|job| job.resident).collect(),
         };
         Self {
@@ -228,12 +228,12 @@ impl Chip {
             trigger: None,
             stores: None,
             waiting: BTreeSet::new(),
-            met: Vec::new(),
+            met_dependencies: Vec::new(),
         }
     }
 
     /// Limits the CTAs of an SM as a controller does: at the grid scheduler and at the SM.
-    pub(super) fn limit(&mut self, sm: u16, limit: u32) {
+    pub(super) fn limit_ctas(&mut self, sm: u16, limit: u32) {
         self.grid.settle(Cycle(self.now));
         self.grid.apply(Cycle(self.now), &GridDecision::CtaLimit { sm: SmId(sm), limit });
         self.sms[usize::from(sm)].limit = Some(limit as usize);
@@ -263,7 +263,7 @@ impl Chip {
                         self.waiting.insert((launch.kernel.0, launch.cta.0));
                     }
                 }
-                Payload::DependencyMet(kernel) => self.met.push((at, sm as u16, kernel.0)),
+                Payload::DependencyMet(kernel) => self.met_dependencies.push((at, sm as u16, kernel.0)),
                 other => panic!("the grid sends {other:?} to an SM"),
             }
         }
@@ -316,12 +316,12 @@ impl Chip {
             }
             end != cycle
         });
-        let share = |launch: &CtaLaunch| WHOLE_SM / jobs[launch.kernel.index()].resident;
+        let share = |launch: &CtaLaunch| SM_RESOURCE_AMOUNT / jobs[launch.kernel.index()].resident;
         let used: u32 = sm.running.iter().map(|(_, launch)| share(launch)).sum();
         let allowed = sm.limit.is_none_or(|limit| sm.running.len() < limit);
         let of = |running: &[(u64, CtaLaunch)], kernel| running.iter().filter(|(_, launch)| launch.kernel == kernel).count();
         let next = sm.bound.iter().position(|launch| of(&sm.running, launch.kernel) < usize::from(launch.share));
-        let next = next.filter(|at| allowed && used + share(&sm.bound[*at]) <= WHOLE_SM);
+        let next = next.filter(|at| allowed && used + share(&sm.bound[*at]) <= SM_RESOURCE_AMOUNT);
         if let Some(launch) = next.and_then(|at| sm.bound.remove(at)) {
             let end = cycle + (jobs[launch.kernel.index()].cycles)(launch.cta.0);
             sm.running.push((end, launch));
@@ -346,13 +346,13 @@ impl Chip {
     }
 
     /// Applies a decision about the grid scheduler.
-    pub(super) fn decide(&mut self, decision: &GridDecision) {
+    pub(super) fn apply_decision(&mut self, decision: &GridDecision) {
         self.grid.settle(Cycle(self.now));
         self.grid.apply(Cycle(self.now), decision);
     }
 
     /// Returns the start cycles of the CTAs of a kernel, in CTA order.
-    pub(super) fn starts(&self, kernel: u32) -> Vec<u64> {
+    pub(super) fn start_cycles(&self, kernel: u32) -> Vec<u64> {
         self.lifetimes.range((kernel, 0)..=(kernel, u32::MAX)).map(|(_, life)| life.start).collect()
     }
 

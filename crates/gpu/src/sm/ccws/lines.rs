@@ -5,35 +5,35 @@
 
 use warpshard_base::Addr;
 
-const NOTHING: Addr = Addr(u64::MAX);
+const NO_LINE: Addr = Addr(u64::MAX);
 
 /// Addresses and owners of the lines of an L1.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Lines {
+pub(super) struct LineOwners {
     contents: Box<[(Addr, u8)]>,
     fetchers: Box<[u8]>,
 }
 
-impl Lines {
+impl LineOwners {
     /// Creates `lines` empty lines, with at most `fetches` outstanding fetches.
     pub(super) fn new(lines: u32, fetches: u32) -> Self {
-        Self { contents: vec![(NOTHING, 0); lines as usize].into(), fetchers: vec![0; fetches as usize].into() }
+        Self { contents: vec![(NO_LINE, 0); lines as usize].into(), fetchers: vec![0; fetches as usize].into() }
     }
 
     /// Records that a line holds `addr` for `warp`; returns the address and the owner of its previous content.
     pub(super) fn fill(&mut self, line: u16, addr: Addr, warp: u8) -> Option<(Addr, u8)> {
         let before = std::mem::replace(&mut self.contents[usize::from(line)], (addr, warp));
-        (before.0 != NOTHING && before.0 != addr).then_some(before)
+        (before.0 != NO_LINE && before.0 != addr).then_some(before)
     }
 
     /// Clears a line that was invalidated without an eviction.
     pub(super) fn clear_line(&mut self, line: u16) {
-        self.contents[usize::from(line)].0 = NOTHING;
+        self.contents[usize::from(line)].0 = NO_LINE;
     }
 
     /// Clears all lines.
     pub(super) fn clear(&mut self) {
-        self.contents.fill((NOTHING, 0));
+        self.contents.fill((NO_LINE, 0));
     }
 
     /// Records the warp that requested fetch number `entry`.
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_fill_returns_the_previous_line_and_its_owner() {
-        let mut lines = Lines::new(2, 1);
+        let mut lines = LineOwners::new(2, 1);
         assert_eq!(lines.fill(0, Addr(0x80), 3), None);
         assert_eq!(lines.fill(0, Addr(0x100), 5), Some((Addr(0x80), 3)));
         assert_eq!(lines.fill(0, Addr(0x100), 7), None, "a line that is filled again evicts nothing");

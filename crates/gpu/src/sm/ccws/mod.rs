@@ -20,15 +20,15 @@ mod victims;
 
 use warpshard_base::{Addr, Cycle};
 use warpshard_config::machine::{Ccws as Spec, Machine};
-use warpshard_mem::cache::{Lookup, Probe, Status};
+use warpshard_mem::cache::{AccessStatus, Lookup, Probe};
 use warpshard_stats::counters;
 use warpshard_workload::{CachePolicy, MemKind, MemSpace, StaticInst};
 
-use super::core::{NOBODY, Warps};
+use super::core::{NO_WARP, Warps};
 use super::l1::L1;
-use lines::Lines;
-use score::Scores;
-use victims::Victims;
+use lines::LineOwners;
+use score::LocalityScores;
+use victims::VictimTags;
 
 counters! {
     /// Counters of CCWS in an SM.
@@ -48,28 +48,28 @@ pub(super) struct LineAccess {
     pub(super) addr: Addr,
     pub(super) warp: u8,
     pub(super) write: bool,
-    pub(super) status: Status,
+    pub(super) status: AccessStatus,
 }
 
 /// The state of CCWS in an SM.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Ccws {
-    victims: Victims,
-    lines: Lines,
-    scores: Scores,
+    victims: VictimTags,
+    lines: LineOwners,
+    scores: LocalityScores,
     /// Warps whose next instruction is a load that accesses the L1.
-    loading: u64,
+    loading_warps: u64,
     /// Warps that may not issue loads.
-    held: u64,
+    held_warps: u64,
     /// Warps that may issue according to all other limits.
-    admitted: u64,
+    admitted_warps: u64,
     /// The first cycle in which the set of held warps may change.
     refresh_at: Cycle,
     /// True if texture loads bypass the L1.
     texture_cache: bool,
     counters: CcwsCounters,
     /// The first cycle for which the counters are not updated.
-    counted: Cycle,
+    counted_until: Cycle,
 }
 
 impl Ccws {
@@ -78,16 +78,16 @@ impl Ccws {
         let sm = &machine.gpu.sm;
         let (lines, fetches) = sm.l1.cache.as_ref().map_or((0, 0), |cache| (L1::max_lines(cache, &sm.l1), cache.mshrs));
         Self {
-            victims: Victims::new(sm.warps as usize, spec.victim_tags, spec.victim_ways),
-            lines: Lines::new(lines, fetches),
-            scores: Scores::new(u64::from(spec.base_score), u64::from(spec.k_throttle)),
-            loading: 0,
-            held: 0,
-            admitted: u64::MAX,
+            victims: VictimTags::new(sm.warps as usize, spec.victim_tags, spec.victim_ways),
+            lines: LineOwners::new(lines, fetches),
+            scores: LocalityScores::new(u64::from(spec.base_score), u64::from(spec.k_throttle)),
+            loading_warps: 0,
+            held_warps: 0,
+            admitted_warps: u64::MAX,
             refresh_at: Cycle::NEVER,
             texture_cache: sm.texture.is_some(),
             counters: CcwsCounters::default(),
-            counted: Cycle(0),
+            counted_until: Cycle(0),
         }
     }
 
@@ -104,15 +104,15 @@ impl Ccws {
 
     /// Returns the warps that could issue if they were not held.
     #[inline]
-    fn blocked(&self) -> u64 {
-        self.held & self.loading
+    fn blocked_warps(&self) -> u64 {
+        self.held_warps & self.loading_warps
     }
 
     /// Returns the warps of `admitted` that may issue.
     #[inline]
     pub(super) fn admitted_warps(&mut self, admitted: u64) -> u64 {
-        self.admitted = admitted;
-        admitted & !self.blocked()
+        self.admitted_warps = admitted;
+        admitted & !self.blocked_warps()
     }
 
     /// Records that a warp started in its slot in cycle `now`.
@@ -134,18 +134,18 @@ impl Ccws {
 
     /// Records that a warp issued its front instruction in cycle `now`.
     #[inline]
-    pub(super) fn issued(&mut self, warp: usize, now: Cycle) {
-        self.scores.issued(warp);
+    pub(super) fn record_issue(&mut self, warp: usize, now: Cycle) {
+        self.scores.record_issue(warp);
         self.set_front(warp, false, now);
     }
 
     /// Counts the uncounted cycles before `until`.
     pub(super) fn count(&mut self, until: Cycle) {
-        let cycles = until.0.saturating_sub(self.counted.0);
-        self.counters.ccws_throttled_cycles += cycles * u64::from(self.held != 0);
-        self.counters.ccws_throttled_warp_cycles += cycles * u64::from(self.held.count_ones());
-        self.counters.ccws_held_load_cycles += cycles * u64::from(self.blocked() != 0);
-        self.counted = self.counted.max(until);
+        let cycles = until.0.saturating_sub(self.counted_until.0);
+        self.counters.ccws_throttled_cycles += cycles * u64::from(self.held_warps != 0);
+        self.counters.ccws_throttled_warp_cycles += cycles * u64::from(self.held_warps.count_ones());
+        self.counters.ccws_held_load_cycles += cycles * u64::from(self.blocked_warps() != 0);
+        self.counted_until = self.counted_until.max(until);
     }
 
     fn look_again(&mut self, at: Cycle) {
@@ -154,11 +154,11 @@ impl Ccws {
 
     #[inline]
     fn set_front(&mut self, warp: usize, loads: bool, now: Cycle) {
-        if self.loading >> warp & 1 != u64::from(loads) {
-            if self.held >> warp & 1 != 0 {
+        if self.loading_warps >> warp & 1 != u64::from(loads) {
+            if self.held_warps >> warp & 1 != 0 {
                 self.count(now);
             }
-            self.loading ^= 1 << warp;
+            self.loading_warps ^= 1 << warp;
         }
     }
 
@@ -173,21 +173,21 @@ impl Ccws {
     pub(super) fn refresh(&mut self, warps: &mut Warps, now: Cycle) {
         if self.refresh_at <= now {
             self.count(now);
-            (self.held, self.refresh_at) = self.scores.held_warps(warps.live & !warps.finished, now);
-            self.allow(warps);
+            (self.held_warps, self.refresh_at) = self.scores.held_warps(warps.live & !warps.finished, now);
+            self.restrict_issue(warps);
         }
     }
 
     /// Restricts issue to the warps that CCWS admits.
-    pub(super) fn allow(&mut self, warps: &mut Warps) {
-        let allowed = self.admitted_warps(self.admitted);
-        warps.allow(allowed);
+    pub(super) fn restrict_issue(&mut self, warps: &mut Warps) {
+        let allowed = self.admitted_warps(self.admitted_warps);
+        warps.restrict_issue(allowed);
     }
 
     /// Records an access that the L1 accepted.
     pub(super) fn access(&mut self, l1: &L1, access: &LineAccess, warps: &Warps, now: Cycle) {
         let LineAccess { before, addr, warp, write, status } = *access;
-        if !write && warp != NOBODY && status == Status::Miss && self.victims.take(usize::from(warp), addr.line()) {
+        if !write && warp != NO_WARP && status == AccessStatus::Miss && self.victims.take(usize::from(warp), addr.line()) {
             self.counters.ccws_victim_hits += 1;
             let active = warps.live & !warps.finished;
             self.scores.record_loss(usize::from(warp), active.count_ones(), now);
@@ -220,7 +220,7 @@ impl Ccws {
     /// Records that `line` of the L1 holds `addr` for `warp`; the previous content enters the victim tags.
     fn line_filled(&mut self, line: u16, addr: Addr, warp: u8) {
         if let Some((victim, owner)) = self.lines.fill(line, addr.line(), warp)
-            && owner != NOBODY
+            && owner != NO_WARP
         {
             self.victims.insert(usize::from(owner), victim);
         }

@@ -13,24 +13,24 @@ use super::super::core::{MAX_WARPS, bits};
 
 /// The scores of the warps of an SM, and the counts from which they are computed.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Scores {
+pub(super) struct LocalityScores {
     base: u64,
     k_throttle: u64,
     /// The cycle in which the score of each warp is back at the base score.
-    back_at: [Cycle; MAX_WARPS],
+    return_cycle: [Cycle; MAX_WARPS],
     hits: [u64; MAX_WARPS],
     instructions: [u64; MAX_WARPS],
     all_hits: u64,
     all_instructions: u64,
 }
 
-impl Scores {
+impl LocalityScores {
     /// Creates scores with all warps at the base score.
     pub(super) fn new(base: u64, k_throttle: u64) -> Self {
         Self {
             base,
             k_throttle,
-            back_at: [Cycle(0); MAX_WARPS],
+            return_cycle: [Cycle(0); MAX_WARPS],
             hits: [0; MAX_WARPS],
             instructions: [0; MAX_WARPS],
             all_hits: 0,
@@ -40,7 +40,7 @@ impl Scores {
 
     /// Records that a warp issued an instruction.
     #[inline]
-    pub(super) fn issued(&mut self, warp: usize) {
+    pub(super) fn record_issue(&mut self, warp: usize) {
         self.instructions[warp] += 1;
         self.all_instructions += 1;
     }
@@ -49,7 +49,7 @@ impl Scores {
     pub(super) fn clear(&mut self, warp: usize) {
         self.all_hits -= std::mem::take(&mut self.hits[warp]);
         self.all_instructions -= std::mem::take(&mut self.instructions[warp]);
-        self.back_at[warp] = Cycle(0);
+        self.return_cycle[warp] = Cycle(0);
     }
 
     /// Records that a warp lost locality in cycle `now`, with `active` warps that had instructions to issue.
@@ -58,13 +58,13 @@ impl Scores {
         self.all_hits += 1;
         let cutoff = self.base * u64::from(active);
         let score = self.all_hits * self.k_throttle * cutoff / self.all_instructions.max(1);
-        self.back_at[warp] = now.after(score.saturating_sub(self.base));
+        self.return_cycle[warp] = now.after(score.saturating_sub(self.base));
     }
 
     /// Returns the difference between the score of a warp and the base score.
     #[inline]
     fn excess(&self, warp: usize, now: Cycle) -> u64 {
-        self.back_at[warp].0.saturating_sub(now.0)
+        self.return_cycle[warp].0.saturating_sub(now.0)
     }
 
     /// Returns the warps of `active` that are held back at cycle `now`, and the first cycle in which this set may change without further
@@ -75,14 +75,14 @@ impl Scores {
         for warp in bits(active) {
             stack[count] = warp as u8;
             count += 1;
-            raised |= self.back_at[warp] > now;
+            raised |= self.return_cycle[warp] > now;
         }
         if !raised {
             return (0, Cycle::NEVER);
         }
         let stack = &mut stack[..count];
         // The sort keeps the order of slots among equal scores.
-        stack.sort_unstable_by_key(|&warp| (std::cmp::Reverse(self.back_at[usize::from(warp)].max(now)), warp));
+        stack.sort_unstable_by_key(|&warp| (std::cmp::Reverse(self.return_cycle[usize::from(warp)].max(now)), warp));
         let cutoff = self.base * count as u64;
         let (mut height, mut falling) = (0, 0);
         let mut allowed = 0;
@@ -102,7 +102,7 @@ impl Scores {
         // The stack of allowed warps falls by at most `falling` per cycle: another warp is added once the stack is below the cutoff.
         let lower = now.after((height - cutoff) / falling + 1);
         // A warp whose score is back at the base score is ordered by its slot among the others.
-        let back = bits(active).map(|warp| self.back_at[warp]).filter(|until| *until > now).min().unwrap_or(Cycle::NEVER);
+        let back = bits(active).map(|warp| self.return_cycle[warp]).filter(|until| *until > now).min().unwrap_or(Cycle::NEVER);
         (held, lower.min(back))
     }
 }
@@ -112,22 +112,22 @@ mod tests {
     use super::*;
 
     /// Returns the scores of four warps with base scores of 100 that issued 25 instructions each.
-    fn four() -> Scores {
-        let mut scores = Scores::new(100, 8);
+    fn scores_of_four_warps() -> LocalityScores {
+        let mut scores = LocalityScores::new(100, 8);
         for warp in 0..4 {
-            (0..25).for_each(|_| scores.issued(warp));
+            (0..25).for_each(|_| scores.record_issue(warp));
         }
         scores
     }
 
     #[test]
     fn no_warp_is_held_without_lost_locality() {
-        assert_eq!(four().held_warps(0b1111, Cycle(7)), (0, Cycle::NEVER));
+        assert_eq!(scores_of_four_warps().held_warps(0b1111, Cycle(7)), (0, Cycle::NEVER));
     }
 
     #[test]
     fn lost_locality_raises_a_score_by_equation_1_and_pushes_the_last_warps_over_the_cutoff() {
-        let mut scores = four();
+        let mut scores = scores_of_four_warps();
         // The cutoff is 400. The first four hits give scores of 1..4 x 8 x 400 / 100 = 32, 64, 96, 128.
         for _ in 0..3 {
             scores.record_loss(2, 4, Cycle(1000));
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn two_warps_that_lose_locality_share_the_cache() {
-        let mut scores = four();
+        let mut scores = scores_of_four_warps();
         (0..7).for_each(|_| scores.record_loss(2, 4, Cycle(0)));
         // The scores are 7 x 32 = 224 for warp 2, then 8 x 32 = 256 for warp 0: the stack is 256, 480.
         scores.record_loss(0, 4, Cycle(0));
@@ -159,9 +159,9 @@ mod tests {
 
     #[test]
     fn the_predicted_cycle_is_never_after_the_change() {
-        let mut scores = Scores::new(10, 20);
+        let mut scores = LocalityScores::new(10, 20);
         for warp in 0..8 {
-            (0..5 + warp).for_each(|_| scores.issued(warp));
+            (0..5 + warp).for_each(|_| scores.record_issue(warp));
         }
         for (warp, at) in [(5, 0), (1, 3), (5, 9), (7, 10), (2, 10), (1, 14), (6, 31)] {
             scores.record_loss(warp, 8, Cycle(at));
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn clearing_a_warp_removes_its_hits_and_instructions() {
-        let mut scores = four();
+        let mut scores = scores_of_four_warps();
         (0..9).for_each(|_| scores.record_loss(2, 4, Cycle(0)));
         scores.clear(2);
         assert_eq!(scores.held_warps(0b1111, Cycle(0)), (0, Cycle::NEVER));
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_single_warp_is_never_held() {
-        let mut scores = four();
+        let mut scores = scores_of_four_warps();
         (0..90).for_each(|_| scores.record_loss(1, 1, Cycle(0)));
         assert_eq!(scores.held_warps(0b10, Cycle(0)).0, 0);
     }

@@ -5,11 +5,11 @@
 
 use warpshard_base::{Addr, LINE_BYTES};
 
-const EMPTY: u64 = u64::MAX;
+const NO_TAG: u64 = u64::MAX;
 
 /// The victim tags of the warps of an SM.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Victims {
+pub(super) struct VictimTags {
     /// Line numbers, by warp, set and way.
     tags: Box<[u64]>,
     /// The way of the next tag of a set, by warp and set.
@@ -18,11 +18,11 @@ pub(super) struct Victims {
     sets: usize,
 }
 
-impl Victims {
+impl VictimTags {
     /// Creates empty arrays of `tags` tags for each of `warps` warps, in sets of `ways`.
     pub(super) fn new(warps: usize, tags: u32, ways: u32) -> Self {
         let sets = (tags / ways) as usize;
-        Self { tags: vec![EMPTY; warps * tags as usize].into(), next: vec![0; warps * sets].into(), ways: ways as usize, sets }
+        Self { tags: vec![NO_TAG; warps * tags as usize].into(), next: vec![0; warps * sets].into(), ways: ways as usize, sets }
     }
 
     /// Inserts the tag of an evicted line of `warp`.
@@ -38,13 +38,13 @@ impl Victims {
         let (set, line) = self.set(warp, addr);
         let ways = &mut self.tags[set * self.ways..(set + 1) * self.ways];
         let found = ways.iter_mut().find(|tag| **tag == line);
-        found.map(|tag| *tag = EMPTY).is_some()
+        found.map(|tag| *tag = NO_TAG).is_some()
     }
 
     /// Empties the array of a warp.
     pub(super) fn clear(&mut self, warp: usize) {
         let tags = self.ways * self.sets;
-        self.tags[warp * tags..(warp + 1) * tags].fill(EMPTY);
+        self.tags[warp * tags..(warp + 1) * tags].fill(NO_TAG);
         self.next[warp * self.sets..(warp + 1) * self.sets].fill(0);
     }
 
@@ -59,36 +59,36 @@ impl Victims {
 mod tests {
     use super::*;
 
-    fn line(number: u64) -> Addr {
+    fn line_addr(number: u64) -> Addr {
         Addr(number * LINE_BYTES)
     }
 
     #[test]
     fn a_warp_hits_its_victims_once_and_never_the_victims_of_others() {
-        let mut victims = Victims::new(2, 4, 2);
-        victims.insert(0, line(6));
-        assert!(!victims.take(1, line(6)));
-        assert!(victims.take(0, line(6)));
-        assert!(!victims.take(0, line(6)), "the tag was removed, since its line is in the L1 again");
+        let mut victims = VictimTags::new(2, 4, 2);
+        victims.insert(0, line_addr(6));
+        assert!(!victims.take(1, line_addr(6)));
+        assert!(victims.take(0, line_addr(6)));
+        assert!(!victims.take(0, line_addr(6)), "the tag was removed, since its line is in the L1 again");
     }
 
     #[test]
     fn a_full_set_replaces_the_first_inserted_tag() {
-        let mut victims = Victims::new(1, 4, 2);
+        let mut victims = VictimTags::new(1, 4, 2);
         // Even lines share a set of two ways; the odd line does not affect them.
         for number in [2, 4, 3, 6] {
-            victims.insert(0, line(number));
+            victims.insert(0, line_addr(number));
         }
-        assert!(!victims.take(0, line(2)));
-        assert!(victims.take(0, line(4)) && victims.take(0, line(6)) && victims.take(0, line(3)));
+        assert!(!victims.take(0, line_addr(2)));
+        assert!(victims.take(0, line_addr(4)) && victims.take(0, line_addr(6)) && victims.take(0, line_addr(3)));
     }
 
     #[test]
     fn clearing_a_slot_removes_its_victims() {
-        let mut victims = Victims::new(2, 4, 2);
-        victims.insert(0, line(2));
-        victims.insert(1, line(2));
+        let mut victims = VictimTags::new(2, 4, 2);
+        victims.insert(0, line_addr(2));
+        victims.insert(1, line_addr(2));
         victims.clear(0);
-        assert!(!victims.take(0, line(2)) && victims.take(1, line(2)));
+        assert!(!victims.take(0, line_addr(2)) && victims.take(1, line_addr(2)));
     }
 }

@@ -5,49 +5,56 @@ use warpshard_config::machine::ControlCore as Spec;
 /// Bytes per line of code.
 pub(super) const LINE_BYTES: u32 = 128;
 /// Ways of the cache that code and constants share (the configuration of Huerta et al.'s artifact: N:64:128:16).
-const WAYS: usize = 16;
+const SHARED_CACHE_WAYS: usize = 16;
 
 /// A line of one of the caches.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Line {
+struct CacheLine {
     number: u64,
     /// The cycle in which the data of the line arrives.
-    at: u64,
+    arrival: u64,
     /// Clock of the last look-up of the line.
-    used: u64,
+    last_use: u64,
 }
 
 /// An invalid line.
-const NONE: Line = Line { number: u64::MAX, at: 0, used: 0 };
+const INVALID_LINE: CacheLine = CacheLine { number: u64::MAX, arrival: 0, last_use: 0 };
 
 /// A set-associative cache with LRU replacement.
 #[derive(Debug, warpshard_state::State)]
-pub(super) struct Cache {
-    lines: Box<[Line]>,
+pub(super) struct LruCache {
+    lines: Box<[CacheLine]>,
     ways: usize,
     /// Number of look-ups since the start.
     clock: u64,
     pub(super) latency: u64,
     interval: u64,
     /// The cycle in which the last requested line arrives.
-    last: u64,
+    last_request: u64,
 }
 
-impl Cache {
+impl LruCache {
     /// Creates a cache of at least `lines` lines in sets of `ways` ways.
     pub(super) fn new(lines: u32, ways: usize, latency: u32, interval: u32) -> Self {
         let ways = ways.min(lines as usize);
         let sets = lines as usize / ways;
-        Self { lines: vec![NONE; sets * ways].into(), ways, clock: 0, latency: latency.into(), interval: interval.into(), last: 0 }
+        Self {
+            lines: vec![INVALID_LINE; sets * ways].into(),
+            ways,
+            clock: 0,
+            latency: latency.into(),
+            interval: interval.into(),
+            last_request: 0,
+        }
     }
 
     pub(super) fn clear(&mut self) {
-        self.lines.fill(NONE);
-        self.last = 0;
+        self.lines.fill(INVALID_LINE);
+        self.last_request = 0;
     }
 
     /// Returns the set of a line.
-    fn set(&mut self, number: u64) -> &mut [Line] {
+    fn set_of_line(&mut self, number: u64) -> &mut [CacheLine] {
         let first = (number % (self.lines.len() / self.ways) as u64) as usize * self.ways;
         &mut self.lines[first..first + self.ways]
     }
@@ -56,15 +63,15 @@ impl Cache {
     pub(super) fn find(&mut self, number: u64) -> Option<u64> {
         self.clock += 1;
         let clock = self.clock;
-        let line = self.set(number).iter_mut().find(|line| line.number == number)?;
-        line.used = clock;
-        Some(line.at)
+        let line = self.set_of_line(number).iter_mut().find(|line| line.number == number)?;
+        line.last_use = clock;
+        Some(line.arrival)
     }
 
     /// Requests a line in cycle `now` that the next level has from cycle `there` on; returns the cycle of its arrival.
     pub(super) fn request(&mut self, number: u64, now: u64, there: u64) -> u64 {
-        let at = (now + self.latency).max(there).max(self.last + self.interval);
-        self.last = at;
+        let at = (now + self.latency).max(there).max(self.last_request + self.interval);
+        self.last_request = at;
         self.insert(number, at);
         at
     }
@@ -72,8 +79,8 @@ impl Cache {
     /// Replaces the least recently used line of the set with a line that arrives in cycle `at`.
     fn insert(&mut self, number: u64, at: u64) {
         let used = self.clock;
-        if let Some(victim) = self.set(number).iter_mut().min_by_key(|line| line.used) {
-            *victim = Line { number, at, used };
+        if let Some(victim) = self.set_of_line(number).iter_mut().min_by_key(|line| line.last_use) {
+            *victim = CacheLine { number, arrival: at, last_use: used };
         }
     }
 }
@@ -84,9 +91,9 @@ impl Cache {
 /// gpgpusim/cp, sdk/convolutionSeparable and rodinia/cfd (initialize) wait 300 to 600 cycles per line for their constants (Nsight's
 /// `imc_miss` and `short_scoreboard`).
 #[derive(Debug, warpshard_state::State)]
-pub(super) struct SharedCache {
-    cache: Cache,
-    ahead: u64,
+pub(super) struct CodeConstantCache {
+    cache: LruCache,
+    prefetch_lines: u64,
     /// Latency of a line in the LLC, and latency of code in memory, in core cycles.
     latencies: [u64; 2],
     /// Latency of the first read of a line of program constants by a kernel that the SM has executed before, and by another kernel.
@@ -100,16 +107,16 @@ pub(super) struct SharedCache {
 }
 
 /// Lines per bank of constants; the first bank holds the arguments of the kernel.
-const BANK_LINES: u32 = (1 << 16) / LINE_BYTES;
+const LINES_PER_CONSTANT_BANK: u32 = (1 << 16) / LINE_BYTES;
 /// The bit that distinguishes lines of constants from lines of code.
-const CONSTANT: u64 = 1 << 63;
+const CONSTANT_LINE_BIT: u64 = 1 << 63;
 
-impl SharedCache {
+impl CodeConstantCache {
     pub(super) fn new(spec: &Spec) -> Self {
         let [_, _, far, farthest] = spec.fetch_latency;
         Self {
-            cache: Cache::new(spec.fetch_lines[2], WAYS, far, spec.fetch_interval[2]),
-            ahead: spec.fetch_ahead[1].into(),
+            cache: LruCache::new(spec.fetch_lines[2], SHARED_CACHE_WAYS, far, spec.fetch_interval[2]),
+            prefetch_lines: spec.fetch_ahead[1].into(),
             latencies: [far.into(), farthest.into()],
             first_read_latencies: [spec.constant_latency[2].into(), spec.constant_latency[3].into()],
             executed_kernels: Vec::new(),
@@ -129,21 +136,21 @@ impl SharedCache {
     }
 
     /// Requests a line of code in cycle `now` and prefetches the lines after it; returns the cycle in which the line arrives.
-    pub(super) fn code(&mut self, line: u64, now: u64) -> u64 {
+    pub(super) fn request_code(&mut self, line: u64, now: u64) -> u64 {
         self.cache.latency = self.latencies[usize::from(self.in_memory)];
         let first = self.line_at(line, now);
-        for next in line + 1..=line + self.ahead {
+        for next in line + 1..=line + self.prefetch_lines {
             self.line_at(next, now);
         }
         first
     }
 
     /// Requests a line of 128 bytes of constants in cycle `now`; returns the cycle in which it arrives.
-    pub(super) fn constants(&mut self, kernel: u32, line: u32, now: u64) -> u64 {
-        let number = CONSTANT | u64::from(kernel) << 32 | u64::from(line);
+    pub(super) fn request_constants(&mut self, kernel: u32, line: u32, now: u64) -> u64 {
+        let number = CONSTANT_LINE_BIT | u64::from(kernel) << 32 | u64::from(line);
         if let Err(place) = self.constants.binary_search(&number) {
             self.constants.insert(place, number);
-            if line < BANK_LINES {
+            if line < LINES_PER_CONSTANT_BANK {
                 self.cache.insert(number, now);
                 return now;
             }
@@ -168,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_line_of_a_set_is_evicted() {
-        let mut cache = Cache::new(4, 2, 10, 1);
+        let mut cache = LruCache::new(4, 2, 10, 1);
         for number in [0, 2] {
             assert_eq!(cache.find(number), None);
             cache.request(number, 0, 0);

@@ -10,85 +10,92 @@ use std::collections::VecDeque;
 use warpshard_config::machine::ControlCore as Spec;
 use warpshard_workload::NO_REGISTER;
 
-use super::super::core::{NOBODY, is_in};
+use super::super::core::{NO_WARP, is_in};
 use super::super::writeback::Completion;
-use super::caches::{Cache, LINE_BYTES, SharedCache};
+use super::caches::{CodeConstantCache, LINE_BYTES, LruCache};
 
 /// Bytes per line of constants.
 pub(super) const CONSTANT_BYTES: u32 = warpshard_workload::CONSTANT_LINE_BYTES;
 /// Ways of the LDC cache and of the operand caches.
-const WAYS: [usize; 2] = [8, 2];
+const CONSTANT_CACHE_WAYS: [usize; 2] = [8, 2];
 
 /// The constant caches of an SM.
 #[derive(Debug, warpshard_state::State)]
-pub(super) struct Constants {
-    sm_cache: Cache,
-    of_sub: Box<[Cache]>,
+pub(super) struct ConstantCaches {
+    sm_cache: LruCache,
+    of_sub: Box<[LruCache]>,
     /// Results of LDC misses and the cycle in which each is written, in ascending order.
-    late: VecDeque<(u64, Completion)>,
+    late_results: VecDeque<(u64, Completion)>,
     pub(super) misses: u64,
 }
 
-impl Constants {
+impl ConstantCaches {
     pub(super) fn new(spec: &Spec, subs: usize) -> Self {
         let ([lines, of_operands], [latency, of_operand, ..]) = (spec.constant_lines, spec.constant_latency);
         Self {
-            sm_cache: Cache::new(lines, WAYS[0], latency, 1),
-            of_sub: (0..subs).map(|_| Cache::new(of_operands, WAYS[1], of_operand, 1)).collect(),
-            late: VecDeque::new(),
+            sm_cache: LruCache::new(lines, CONSTANT_CACHE_WAYS[0], latency, 1),
+            of_sub: (0..subs).map(|_| LruCache::new(of_operands, CONSTANT_CACHE_WAYS[1], of_operand, 1)).collect(),
+            late_results: VecDeque::new(),
             misses: 0,
         }
     }
 
     /// Empties the caches at the start of a kernel.
     pub(super) fn clear(&mut self) {
-        self.of_sub.iter_mut().for_each(Cache::clear);
+        self.of_sub.iter_mut().for_each(LruCache::clear);
         self.sm_cache.clear();
     }
 
     /// Returns the cycle in which the constant at `address` of a kernel is in a cache. The address is encoded as in `Control::constant`.
-    fn at(cache: &mut Cache, kernel: u32, address: u32, now: u64, shared_cache: &mut SharedCache, misses: &mut u64) -> u64 {
+    fn arrival_of_constant(
+        cache: &mut LruCache,
+        kernel: u32,
+        address: u32,
+        now: u64,
+        shared_cache: &mut CodeConstantCache,
+        misses: &mut u64,
+    ) -> u64 {
         let number = u64::from(kernel) << 32 | u64::from(address / CONSTANT_BYTES);
         if let Some(at) = cache.find(number) {
             return at;
         }
         *misses += 1;
-        let there = shared_cache.constants(kernel, address / LINE_BYTES, now);
+        let there = shared_cache.request_constants(kernel, address / LINE_BYTES, now);
         cache.request(number, now, there)
     }
 
     /// Returns the cycles for which an LDC in cycle `now` waits for its lines.
-    pub(super) fn load(&mut self, kernel: u32, lines: &[u32], now: u64, shared_cache: &mut SharedCache) -> u64 {
+    pub(super) fn load(&mut self, kernel: u32, lines: &[u32], now: u64, shared_cache: &mut CodeConstantCache) -> u64 {
         let Self { sm_cache, misses, .. } = self;
-        let last = lines.iter().map(|address| Self::at(sm_cache, kernel, *address, now, shared_cache, misses)).max();
+        let last = lines.iter().map(|address| Self::arrival_of_constant(sm_cache, kernel, *address, now, shared_cache, misses)).max();
         last.unwrap_or(0).saturating_sub(now)
     }
 
     /// Returns the cycle in which the constant operand of an instruction arrives that a sub-core looks up in cycle `now`.
-    pub(super) fn operand(&mut self, sub: usize, kernel: u32, address: u32, now: u64, shared_cache: &mut SharedCache) -> u64 {
-        Self::at(&mut self.of_sub[sub], kernel, address, now, shared_cache, &mut self.misses)
+    pub(super) fn operand_arrival(&mut self, sub: usize, kernel: u32, address: u32, now: u64, shared_cache: &mut CodeConstantCache) -> u64 {
+        Self::arrival_of_constant(&mut self.of_sub[sub], kernel, address, now, shared_cache, &mut self.misses)
     }
 
-    /// Schedules the write of a result in cycle `at`.
+    /// Schedules the write of a result in cycle `arrival_of_constant`.
     pub(super) fn write_late(&mut self, at: u64, result: Completion) {
-        let place = self.late.partition_point(|(other, _)| *other <= at);
-        self.late.insert(place, (at, result));
+        let place = self.late_results.partition_point(|(other, _)| *other <= at);
+        self.late_results.insert(place, (at, result));
     }
 
     /// Removes and returns a result that is written in the cycle after `now`.
     pub(super) fn next_result(&mut self, now: u64) -> Option<Completion> {
-        self.late.pop_front_if(|(at, _)| *at <= now + 1).map(|(_, result)| result)
+        self.late_results.pop_front_if(|(at, _)| *at <= now + 1).map(|(_, result)| result)
     }
 
     /// Returns the cycle in which the next result is removed.
     pub(super) fn next_event(&self) -> u64 {
-        self.late.front().map_or(u64::MAX, |(at, _)| at - 1)
+        self.late_results.front().map_or(u64::MAX, |(at, _)| at - 1)
     }
 
     /// Discards the pending results of `warps`.
     pub(super) fn squash(&mut self, warps: u64) {
-        for (_, result) in self.late.iter_mut().filter(|(_, result)| is_in(warps, result.warp)) {
-            (result.warp, result.dst) = (NOBODY, NO_REGISTER);
+        for (_, result) in self.late_results.iter_mut().filter(|(_, result)| is_in(warps, result.warp)) {
+            (result.warp, result.dst) = (NO_WARP, NO_REGISTER);
         }
     }
 }
@@ -97,7 +104,7 @@ impl Constants {
 mod tests {
     use super::*;
 
-    fn caches() -> (Constants, SharedCache) {
+    fn caches() -> (ConstantCaches, CodeConstantCache) {
         let spec = Spec {
             constant_lines: [32, 8],
             constant_latency: [70, 79, 300, 500],
@@ -106,14 +113,14 @@ mod tests {
             fetch_interval: [1; 3],
             ..Spec::default()
         };
-        (Constants::new(&spec, 2), SharedCache::new(&spec))
+        (ConstantCaches::new(&spec, 2), CodeConstantCache::new(&spec))
     }
 
     /// Two thousand bytes fit. With one line more, each access evicts the next line of its set.
     #[test]
     fn constants_that_fit_hit_and_others_come_from_the_next_level() {
         let (mut constants, mut shared_cache) = caches();
-        let round = |constants: &mut Constants, shared_cache: &mut SharedCache, lines: u32, now: u64| -> Vec<u64> {
+        let round = |constants: &mut ConstantCaches, shared_cache: &mut CodeConstantCache, lines: u32, now: u64| -> Vec<u64> {
             (0..lines).map(|line| constants.load(0, &[64 * line], now + 1000 * u64::from(line), shared_cache)).collect()
         };
         let first = round(&mut constants, &mut shared_cache, 32, 0);
@@ -123,7 +130,7 @@ mod tests {
         assert_eq!(round(&mut constants, &mut shared_cache, 36, 300_000), [70; 36], "nine lines of each set, round robin");
         assert_eq!(constants.load(0, &[0, 64], 500_000, &mut shared_cache), 71, "lines arrive one by one");
         constants.clear();
-        let code = (0..1024).map(|line| shared_cache.code(line, 600_000)).max();
+        let code = (0..1024).map(|line| shared_cache.request_code(line, 600_000)).max();
         assert_eq!(constants.load(0, &[0], 700_000 + code.unwrap_or(0), &mut shared_cache), 200, "code evicted it");
     }
 
@@ -145,9 +152,9 @@ mod tests {
     #[test]
     fn operand_caches_are_private_to_sub_cores() {
         let (mut constants, mut shared_cache) = caches();
-        assert_eq!(constants.operand(0, 0, 0x210, 1000, &mut shared_cache), 1079);
-        assert_eq!(constants.operand(0, 0, 0x230, 1500, &mut shared_cache), 1079, "in the same line");
-        assert_eq!(constants.operand(1, 0, 0x210, 1500, &mut shared_cache), 1579, "another sub-core");
+        assert_eq!(constants.operand_arrival(0, 0, 0x210, 1000, &mut shared_cache), 1079);
+        assert_eq!(constants.operand_arrival(0, 0, 0x230, 1500, &mut shared_cache), 1079, "in the same line");
+        assert_eq!(constants.operand_arrival(1, 0, 0x210, 1500, &mut shared_cache), 1579, "another sub-core");
     }
 
     #[test]
@@ -159,6 +166,6 @@ mod tests {
         assert_eq!(constants.next_event(), 39);
         assert!(constants.next_result(38).is_none());
         let all: Vec<u8> = std::iter::from_fn(|| constants.next_result(49)).map(|result| result.warp).collect();
-        assert_eq!(all, [2, 1, NOBODY]);
+        assert_eq!(all, [2, 1, NO_WARP]);
     }
 }

@@ -17,14 +17,14 @@ use super::super::starts::CtaStage;
 
 /// Messages between an SM and the grid scheduler about programmatic dependent launches.
 #[derive(Debug, Default, warpshard_state::State)]
-pub(super) struct Dependents {
+pub(super) struct DependentMessages {
     /// Notices to send in this cycle.
     outgoing: Vec<CtaNotice>,
     /// Launches whose dependency is met, and the cycle from which it is met.
     met: VecDeque<(Cycle, KernelIndex)>,
 }
 
-impl Dependents {
+impl DependentMessages {
     /// Schedules that the dependency of a launch is met from cycle `at` on.
     pub(super) fn schedule(&mut self, at: Cycle, kernel: KernelIndex) {
         self.met.push_back((at, kernel));

@@ -3,15 +3,15 @@
 use warpshard_stats::activity::{AsyncEventKind, WarpReason};
 use warpshard_workload::{AsyncOp, Control, MemKind, MemSpace, NO_REGISTER, OpClass, Pipe, StaticInst};
 
-use super::super::core::{ANONYMOUS, COPIES, COUNTERS, Core, PORT_ONLY, bits};
+use super::super::core::{COPY_RESULT, Core, FIRST_ASYNC_RESULT, PORT_ONLY_RESULT, UNCOUNTED_RESULT, bits};
 use super::super::issue::{IssueStage, count_issued};
 use super::super::kinds::UnitKind;
 use super::super::observers::Observers;
-use super::super::operands::{IssuedInst, Operands, Sources};
+use super::super::operands::{IssuedInst, OperandCollectors, SourceBanks};
 use super::super::warp_reasons::WarpReasons;
-use super::super::writeback::{Completion, Wheel};
+use super::super::writeback::{Completion, CompletionWheel};
 use super::memory::QueuedInst;
-use super::ports::WINDOW_CYCLES;
+use super::ports::OPERAND_READ_CYCLES;
 use super::products::{ProductPart, StartedProducts};
 use super::warp_waits::WaitClass;
 use super::{ControlCore, WarpControl};
@@ -23,14 +23,14 @@ const MAX_UNCOUNTED: u16 = 255;
 /// Cycles without issue after a miss of a constant operand, before another warp may issue (Huerta et al., 5.1.1).
 const CONSTANT_HOLD_CYCLES: u64 = 4;
 /// Destination of an instruction that no pipe of the sub-core executes; used in place of a pipe.
-const MEMORY: u8 = u8::MAX;
+const NO_PIPE: u8 = u8::MAX;
 /// State of a warp that can issue.
-const ELIGIBLE: (WaitClass, u64, WarpReason) = (WaitClass::Eligible, u64::MAX, WarpReason::Selected);
+const ELIGIBLE_STATE: (WaitClass, u64, WarpReason) = (WaitClass::Eligible, u64::MAX, WarpReason::Selected);
 /// Cycles from issue to the allocate stage, through the control stage.
 const ISSUE_TO_ALLOCATE_CYCLES: u64 = 2;
 
 /// Conditions that keep a warp from issuing.
-enum Wait {
+enum IssueWait {
     /// A dependence counter, or a register if the code has no control words; `memory` is true if a memory instruction caused it.
     Counter { memory: bool, reason: WarpReason },
     /// The queue of memory instructions is full.
@@ -45,10 +45,10 @@ enum Wait {
     Grid,
 }
 
-impl Wait {
+impl IssueWait {
     /// Returns the class of the wait, the earliest cycle in which it ends without an event, and the state of the warp.
     #[inline]
-    fn class(self) -> (WaitClass, u64, WarpReason) {
+    fn wait_class(self) -> (WaitClass, u64, WarpReason) {
         match self {
             Self::Counter { memory: true, reason } => (WaitClass::Memory, u64::MAX, reason),
             Self::Counter { memory: false, reason } => (WaitClass::Arithmetic, u64::MAX, reason),
@@ -71,21 +71,22 @@ impl ControlCore {
         let mut anew = touched & mine;
         let mut stay_until = u64::MAX;
         for warp in bits(mine & !anew) {
-            let at = self.warps[warp].again_at;
+            let at = self.warps[warp].retry_at;
             if at <= now {
                 anew |= 1 << warp;
             } else {
                 stay_until = stay_until.min(at);
             }
         }
-        looked.again_at = stay_until;
+        looked.retry_at = stay_until;
         let ready = ready & !anew;
         let stay = mine & !anew & !ready;
         looked.sets.iter_mut().for_each(|set| *set &= stay);
         for warp in bits(ready) {
-            let (standing, until, reason) = self.resource_wait(sub, self.warps[warp].destination, now).map_or(ELIGIBLE, Wait::class);
+            let (standing, until, reason) =
+                self.resource_wait(sub, self.warps[warp].destination, now).map_or(ELIGIBLE_STATE, IssueWait::wait_class);
             looked.sets[standing as usize] |= 1 << warp;
-            looked.again_at = looked.again_at.min(until);
+            looked.retry_at = looked.retry_at.min(until);
             if let (Some(reasons), false) = (&mut reasons, standing == WaitClass::Eligible) {
                 let is_full = standing == WaitClass::QueueFull;
                 reasons.set_state(warp, if is_full { throttle_reason(front(warp, core)) } else { reason }, now);
@@ -94,17 +95,17 @@ impl ControlCore {
         for warp in bits(anew) {
             let (standing, until, reason) = self.examine_warp(sub, warp, core);
             looked.sets[standing as usize] |= 1 << warp;
-            looked.again_at = looked.again_at.min(until);
+            looked.retry_at = looked.retry_at.min(until);
             if let (Some(reasons), false) = (&mut reasons, standing == WaitClass::Eligible) {
                 reasons.set_state(warp, reason, now);
             }
         }
         if cfg!(debug_assertions) {
             for warp in bits(stay | ready) {
-                let again_at = self.warps[warp].again_at;
+                let retry_at = self.warps[warp].retry_at;
                 let (standing, until, _) = self.examine_warp(sub, warp, core);
                 let stands =
-                    looked.sets[standing as usize] >> warp & 1 != 0 && until >= looked.again_at && self.warps[warp].again_at == again_at;
+                    looked.sets[standing as usize] >> warp & 1 != 0 && until >= looked.retry_at && self.warps[warp].retry_at == retry_at;
                 assert!(stands, "warp {warp} of {} in cycle {now}: {standing:?} until {until} without an event", core.id);
             }
         }
@@ -138,67 +139,68 @@ impl ControlCore {
             // A counter that the last instruction incremented becomes visible in the cycle after the next.
             let visible = if warps.last_issue[warp].0 + 1 == now { now + 1 } else { u64::MAX };
             let inst = front(warp, core);
-            let destination = if uses_memory_queue(inst, core) { MEMORY } else { inst.control.pipe as u8 };
-            let own = self.dependence_wait(warp, inst, core).map(Wait::class);
+            let destination = if uses_memory_queue(inst, core) { NO_PIPE } else { inst.control.pipe as u8 };
+            let own = self.dependence_wait(warp, inst, core).map(IssueWait::wait_class);
             let of_warp = &mut self.warps[warp];
             of_warp.destination = destination;
-            of_warp.again_at = visible.min(own.as_ref().map_or(u64::MAX, |own| own.1));
-            let (standing, until, reason) = own.unwrap_or_else(|| self.resource_wait(sub, destination, now).map_or(ELIGIBLE, Wait::class));
+            of_warp.retry_at = visible.min(own.as_ref().map_or(u64::MAX, |own| own.1));
+            let (standing, until, reason) =
+                own.unwrap_or_else(|| self.resource_wait(sub, destination, now).map_or(ELIGIBLE_STATE, IssueWait::wait_class));
             let reason = if standing == WaitClass::QueueFull { throttle_reason(inst) } else { reason };
             return (standing, until.min(visible), reason);
         };
-        self.warps[warp].again_at = stands.1;
+        self.warps[warp].retry_at = stands.1;
         stands
     }
 
-    /// Returns the resource of the sub-core that an otherwise ready instruction lacks; `destination` is its pipe or `MEMORY`.
+    /// Returns the resource of the sub-core that an otherwise ready instruction lacks; `destination` is its pipe or `NO_PIPE`.
     #[inline]
-    fn resource_wait(&self, sub: usize, destination: u8, now: u64) -> Option<Wait> {
+    fn resource_wait(&self, sub: usize, destination: u8, now: u64) -> Option<IssueWait> {
         let of_sub = &self.subs[sub];
-        if destination == MEMORY {
-            if of_sub.memory.held() > self.spec.memory_queue as usize {
-                return Some(Wait::Queue);
+        if destination == NO_PIPE {
+            if of_sub.memory.unaccepted_count() > self.spec.memory_queue as usize {
+                return Some(IssueWait::Queue);
             }
         } else if of_sub.latch_free[usize::from(destination)] > now {
             let until = of_sub.latch_free[usize::from(destination)];
             // An instruction that waits for its register reads in the allocate stage also keeps its latch.
             let read = of_sub.allocated - 1;
             let wait = if read > now { (until.min(read), WarpReason::Dispatch) } else { (until, WarpReason::MathPipeThrottle) };
-            return Some(Wait::Pipe(wait.0, wait.1));
+            return Some(IssueWait::Pipe(wait.0, wait.1));
         }
-        (of_sub.control_free > now).then_some(Wait::Pipe(of_sub.control_free, WarpReason::Dispatch))
+        (of_sub.control_free > now).then_some(IssueWait::Pipe(of_sub.control_free, WarpReason::Dispatch))
     }
 
     /// Returns the condition for which a warp waits after its stall count is over, except for resources of its sub-core.
-    fn dependence_wait(&mut self, warp: usize, inst: &StaticInst, core: &Core) -> Option<Wait> {
+    fn dependence_wait(&mut self, warp: usize, inst: &StaticInst, core: &Core) -> Option<IssueWait> {
         let now = core.now.0;
         let bit = 1u64 << warp;
         if core.warps.hazard & bit != 0 {
             let memory = core.warps.hazard_memory & bit != 0;
-            return Some(Wait::Counter { memory, reason: if memory { WarpReason::LongScoreboard } else { WarpReason::Wait } });
+            return Some(IssueWait::Counter { memory, reason: if memory { WarpReason::LongScoreboard } else { WarpReason::Wait } });
         }
         if let Some(counter) = self.blocking_counter(&self.warps[warp], &inst.control, core, warp) {
             let far = self.warps[warp].by_l1 >> counter & 1 != 0;
             let reason = if far { WarpReason::LongScoreboard } else { WarpReason::ShortScoreboard };
-            return Some(Wait::Counter { memory: self.warps[warp].by_memory >> counter & 1 != 0, reason });
+            return Some(IssueWait::Counter { memory: self.warps[warp].by_memory >> counter & 1 != 0, reason });
         }
         let product = match inst.control.async_op {
             AsyncOp::Product { .. } => self.products.full_until(warp, now),
             AsyncOp::Products { most } => self.products.open_until(warp, most, now),
-            AsyncOp::ClusterWait if core.peers.as_ref().is_some_and(|peers| peers.waits(core.warps.cta[warp], warp)) => {
-                return Some(Wait::Cluster);
+            AsyncOp::ClusterWait if core.peers.as_ref().is_some_and(|peers| peers.is_at_cluster_barrier(core.warps.cta[warp], warp)) => {
+                return Some(IssueWait::Cluster);
             }
             AsyncOp::GridWait if core.warps.front(warp).mask.0 != 0 && core.ctas.waits_for_grid(core.warps.cta[warp]) => {
-                return Some(Wait::Grid);
+                return Some(IssueWait::Grid);
             }
             _ => None,
         };
-        product.map(Wait::Product)
+        product.map(IssueWait::Product)
     }
 
     /// Returns the counter for which an instruction waits. Increments of the preceding instruction are not visible in the next cycle.
     fn blocking_counter(&self, of_warp: &WarpControl, control: &Control, core: &Core, warp: usize) -> Option<u8> {
-        let flights = core.scoreboard.flights(warp);
+        let flights = core.scoreboard.flight_counts(warp);
         if flights.iter().all(|count| *count == 0) {
             return None;
         }
@@ -227,13 +229,13 @@ impl ControlCore {
             return false;
         }
         let (now, kernel) = (core.now.0, core.kernel_of(warp).0);
-        let at = self.constants.operand(sub, kernel, address, now, &mut self.shared_cache);
+        let at = self.constants.operand_arrival(sub, kernel, address, now, &mut self.shared_cache);
         if at <= now {
             return false;
         }
         core.counters.sm.constant_misses = self.constants.misses;
         let of_warp = &mut self.warps[warp];
-        (of_warp.ready_at, of_warp.has_constant, of_warp.again_at) = (at, true, 0);
+        (of_warp.ready_at, of_warp.has_constant, of_warp.retry_at) = (at, true, 0);
         self.subs[sub].control_free = at.min(now + CONSTANT_HOLD_CYCLES);
         if let Some(reasons) = reasons {
             reasons.set_state(warp, WarpReason::ImcMiss, now);
@@ -249,8 +251,8 @@ impl ControlCore {
         warp: usize,
         issue: &mut IssueStage,
         core: &mut Core,
-        operands: &mut Operands,
-        completions: &mut Wheel,
+        operands: &mut OperandCollectors,
+        completions: &mut CompletionWheel,
         observers: &mut Observers,
     ) {
         let now = core.now.0;
@@ -258,13 +260,13 @@ impl ControlCore {
         if let Some(reasons) = &mut observers.reasons {
             reasons.issue(warp, now);
         }
-        observers.issued(warp, core.now);
+        observers.record_issue(warp, core.now);
         core.warps.last_issue[warp] = core.now;
         let code = core.code_of(warp)[inst.index as usize];
         let kernel = core.kernel_of(warp).0;
         let reads = self.subs[sub].reuse.reads(warp as u8, &code);
         let order = issue.next_order();
-        let left = if core.warps.replays(warp) { core.replayed(warp) } else { core.warps.left(warp) };
+        let left = if core.warps.is_replay(warp) { core.record_replay(warp) } else { core.warps.remaining_instructions(warp) };
         let of_warp = &mut self.warps[warp];
         of_warp.ready_at = now + u64::from(code.control.stall.max(1));
         of_warp.incremented = 0;
@@ -278,7 +280,7 @@ impl ControlCore {
             }
             let slot = operands.issued.add(IssuedInst {
                 inst,
-                sources: Sources::default(),
+                sources: SourceBanks::default(),
                 order,
                 left,
                 dst: result,
@@ -343,30 +345,30 @@ impl ControlCore {
             of_warp.by_l1 = of_warp.by_l1 & !(1 << counter) | u8::from(is_completed_by_l1(code)) << counter;
         }
         if let AsyncOp::Copy { .. } = control.async_op {
-            core.scoreboard.begin_flight(warp, COPIES);
-            return COUNTERS + COPIES;
+            core.scoreboard.begin_flight(warp, COPY_RESULT);
+            return FIRST_ASYNC_RESULT + COPY_RESULT;
         }
         if let (AsyncOp::BulkGroup, Some(counter)) = (control.async_op, control.read_counter()) {
             // The counter is decremented when the stores have read the data that they copy.
-            return COUNTERS + u16::from(counter);
+            return FIRST_ASYNC_RESULT + u16::from(counter);
         }
         if let Some(counter) = write {
-            return COUNTERS + u16::from(counter);
+            return FIRST_ASYNC_RESULT + u16::from(counter);
         }
         let returns = code.mem.is_some() && !stores;
         if !control.is_known() {
             if code.dst == NO_REGISTER && to_memory && returns {
-                core.scoreboard.begin_flight(warp, ANONYMOUS);
-                return COUNTERS + ANONYMOUS;
+                core.scoreboard.begin_flight(warp, UNCOUNTED_RESULT);
+                return FIRST_ASYNC_RESULT + UNCOUNTED_RESULT;
             }
             core.scoreboard.reserve(warp, code.dst, to_memory);
             return code.dst;
         }
         if to_memory && returns {
-            core.scoreboard.begin_flight(warp, ANONYMOUS);
-            return COUNTERS + ANONYMOUS;
+            core.scoreboard.begin_flight(warp, UNCOUNTED_RESULT);
+            return FIRST_ASYNC_RESULT + UNCOUNTED_RESULT;
         }
-        if to_memory || code.dst == NO_REGISTER { NO_REGISTER } else { COUNTERS + PORT_ONLY }
+        if to_memory || code.dst == NO_REGISTER { NO_REGISTER } else { FIRST_ASYNC_RESULT + PORT_ONLY_RESULT }
     }
 
     /// Executes an instruction that does not access memory. All its cycles from the allocate stage on are determined here. Its result is
@@ -380,7 +382,7 @@ impl ControlCore {
         (result, bank, late): (u16, u8, u64),
         reads: [u8; 2],
         core: &mut Core,
-        completions: &mut Wheel,
+        completions: &mut CompletionWheel,
     ) {
         let now = core.now.0;
         let timing = self.spec.pipes[code.control.pipe as usize];
@@ -395,8 +397,8 @@ impl ControlCore {
         let written = u64::from(timing.latency) + delay;
         if let Some(counter) = code.control.read_counter() {
             core.warps.in_pipe[warp] += 1;
-            let read = delay + ISSUE_TO_ALLOCATE_CYCLES + WINDOW_CYCLES;
-            completions.add(core.now, read, Completion { warp: warp as u8, bank: 0, dst: COUNTERS + u16::from(counter) });
+            let read = delay + ISSUE_TO_ALLOCATE_CYCLES + OPERAND_READ_CYCLES;
+            completions.add(core.now, read, Completion { warp: warp as u8, bank: 0, dst: FIRST_ASYNC_RESULT + u16::from(counter) });
         }
         let group = code.control.write_counter().filter(|_| code.control.async_op == AsyncOp::CopyGroup);
         let result = match group {
@@ -459,7 +461,7 @@ impl ControlCore {
         let (pc, next) = (code.pc, self.front(warp, core).1);
         let resolved = self.resolve_cycle(code.control.pipe, next != pc + 16, core.now.0);
         let begins = resolved.max(core.now.0 + 1);
-        self.warps[warp].fetched_at = self.instructions.follow(sub, kernel, (pc, next), begins, &mut self.shared_cache);
+        self.warps[warp].fetched_at = self.instructions.fetch_next(sub, kernel, (pc, next), begins, &mut self.shared_cache);
         if let Some(reasons) = &mut observers.reasons {
             reasons.set_fetch_cycles(warp, resolved, self.warps[warp].fetched_at);
         }

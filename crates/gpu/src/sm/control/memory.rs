@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 use warpshard_base::Cycle;
 use warpshard_config::machine::ControlCore as Spec;
 
-use super::super::core::{COUNTERS, Core};
+use super::super::core::{Core, FIRST_ASYNC_RESULT};
 use super::super::kinds::UnitKind;
-use super::super::operands::Operands;
-use super::super::writeback::{Completion, Wheel};
-use super::ports::Ports;
+use super::super::operands::OperandCollectors;
+use super::super::writeback::{Completion, CompletionWheel};
+use super::ports::ReadPorts;
 
 /// A memory instruction in the queue or in the address unit.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
@@ -38,13 +38,13 @@ pub(super) struct MemoryQueue {
 }
 
 /// Returns true if the register of the load/store unit accepts an instruction.
-pub(super) fn is_free(operands: &Operands) -> bool {
-    operands.ready.taken(UnitKind::Mem) == 0
+pub(super) fn is_free(operands: &OperandCollectors) -> bool {
+    operands.ready.taken_slots(UnitKind::Mem) == 0
 }
 
 impl MemoryQueue {
     /// Returns the number of instructions of the sub-core that the load/store unit has not accepted.
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn unaccepted_count(&self) -> usize {
         self.waiting.len() + usize::from(self.reading.is_some()) + self.pipe.len()
     }
 
@@ -53,7 +53,14 @@ impl MemoryQueue {
     }
 
     /// Simulates one cycle of the address unit.
-    pub(super) fn read(&mut self, now: u64, spec: &Spec, ports: &Ports, core: &mut Core, completions: &mut Wheel) {
+    pub(super) fn tick_address_unit(
+        &mut self,
+        now: u64,
+        spec: &Spec,
+        ports: &ReadPorts,
+        core: &mut Core,
+        completions: &mut CompletionWheel,
+    ) {
         if self.reading.is_none() && now >= self.free_at && self.waiting.front().is_some_and(|inst| inst.enters <= now) {
             self.reading = self.waiting.pop_front();
             self.free_at = now + u64::from(spec.address_interval);
@@ -72,7 +79,7 @@ impl MemoryQueue {
         if let Some(counter) = counter {
             // The warp has one more instruction in flight until the counter is decremented.
             core.warps.in_pipe[at] += 1;
-            completions.add(Cycle(now), 1, Completion { warp, bank: 0, dst: COUNTERS + u16::from(counter) });
+            completions.add(Cycle(now), 1, Completion { warp, bank: 0, dst: FIRST_ASYNC_RESULT + u16::from(counter) });
         }
     }
 
@@ -88,7 +95,7 @@ impl MemoryQueue {
     }
 
     /// Removes and returns the first instruction in the pipe to the load/store unit.
-    pub(super) fn take(&mut self) -> Option<u8> {
+    pub(super) fn pop_from_pipe(&mut self) -> Option<u8> {
         self.pipe.pop_front().map(|(_, slot, _)| slot)
     }
 

@@ -31,24 +31,24 @@ use warpshard_workload::Pipe;
 use super::core::{Core, MAX_WARPS, bits};
 use super::issue::IssueStage;
 use super::observers::Observers;
-use super::operands::Operands;
+use super::operands::OperandCollectors;
 use super::stall::StallReason;
 use super::starts::CtaStage;
-use super::writeback::Wheel;
-use caches::SharedCache;
+use super::writeback::CompletionWheel;
+use caches::CodeConstantCache;
 pub(super) use code::code_for_core;
-use constants::Constants;
-use dependents::Dependents;
-use fetch::Instructions;
+use constants::ConstantCaches;
+use dependents::DependentMessages;
+use fetch::InstructionCaches;
 use memory::MemoryQueue;
-use ports::{Ports, ReuseCache};
+use ports::{ReadPorts, ReuseCache};
 use products::GroupProducts;
 use warp_waits::WarpWaits;
 
 /// State of a sub-core that its warps share.
 #[derive(Debug, warpshard_state::State)]
 struct SubCore {
-    ports: Ports,
+    ports: ReadPorts,
     reuse: ReuseCache,
     /// The cycle in which the last fixed-latency instruction leaves the allocate stage.
     allocated: u64,
@@ -73,7 +73,7 @@ struct WarpControl {
     /// The cycle in which the barrier or fence of the warp opens.
     held_until: u64,
     /// The earliest cycle in which the last wait condition ends without an event; resources of the sub-core are excluded.
-    again_at: u64,
+    retry_at: u64,
     /// Destination of the front instruction (a pipe or memory), if the warp waits only for resources of the sub-core.
     destination: u8,
     /// True if `held_until` belongs to a fence.
@@ -91,11 +91,11 @@ struct WarpControl {
 }
 
 impl WarpControl {
-    const EMPTY: Self = Self {
+    const INITIAL_STATE: Self = Self {
         ready_at: 0,
         fetched_at: 0,
         held_until: 0,
-        again_at: 0,
+        retry_at: 0,
         destination: 0,
         at_fence: false,
         incremented: 0,
@@ -113,11 +113,11 @@ pub(super) struct ControlCore {
     spec: Spec,
     subs: Box<[SubCore]>,
     warps: Box<[WarpControl; MAX_WARPS]>,
-    instructions: Instructions,
-    constants: Constants,
-    shared_cache: SharedCache,
+    instructions: InstructionCaches,
+    constants: ConstantCaches,
+    shared_cache: CodeConstantCache,
     products: GroupProducts,
-    dependents: Dependents,
+    dependents: DependentMessages,
     /// The first cycle in which the load/store unit accepts an instruction.
     accepts_at: u64,
     /// The sub-core and the warp of the instruction that the load/store unit accepted last.
@@ -137,7 +137,7 @@ impl ControlCore {
             return None;
         }
         let sub = || SubCore {
-            ports: Ports::new(spec.control.products.sum_reads),
+            ports: ReadPorts::new(spec.control.products.sum_reads),
             reuse: ReuseCache::default(),
             allocated: 0,
             control_free: 0,
@@ -149,12 +149,12 @@ impl ControlCore {
         Some(Box::new(Self {
             spec: spec.control,
             subs: (0..spec.schedulers).map(|_| sub()).collect(),
-            warps: Box::new([WarpControl::EMPTY; MAX_WARPS]),
-            instructions: Instructions::new(&spec.control, spec.schedulers as usize),
-            constants: Constants::new(&spec.control, spec.schedulers as usize),
-            shared_cache: SharedCache::new(&spec.control),
+            warps: Box::new([WarpControl::INITIAL_STATE; MAX_WARPS]),
+            instructions: InstructionCaches::new(&spec.control, spec.schedulers as usize),
+            constants: ConstantCaches::new(&spec.control, spec.schedulers as usize),
+            shared_cache: CodeConstantCache::new(&spec.control),
             products: GroupProducts::new(spec.control.products),
-            dependents: Dependents::default(),
+            dependents: DependentMessages::default(),
             accepts_at: 0,
             last_served: (0, 0),
             barrier_at: 0,
@@ -164,9 +164,9 @@ impl ControlCore {
     }
 
     /// Returns the greatest delay that the core needs in the wheel of completions.
-    pub(super) fn longest(spec: &SmSpec) -> u64 {
+    pub(super) fn max_completion_delay(spec: &SmSpec) -> u64 {
         let pipes = spec.control.pipes.iter().map(|pipe| pipe.latency).max().unwrap_or(0);
-        u64::from(pipes) + 2 * ports::MAX_AHEAD_CYCLES
+        u64::from(pipes) + 2 * ports::MAX_PLANNED_READ_CYCLES
     }
 
     /// Returns the first cycle with work for the core, if no warp is touched.
@@ -194,13 +194,13 @@ impl ControlCore {
     }
 
     /// Fetches the first instructions of the warps that started in the present cycle.
-    pub(super) fn started(&mut self, core: &mut Core, observers: &mut Observers) {
+    pub(super) fn fetch_first_instructions(&mut self, core: &mut Core, observers: &mut Observers) {
         let now = core.now.0;
         for warp in bits(core.warps.live) {
             if self.warps[warp].age == core.warps.age[warp] {
                 continue;
             }
-            self.warps[warp] = WarpControl { ready_at: now + 1, age: core.warps.age[warp], ..WarpControl::EMPTY };
+            self.warps[warp] = WarpControl { ready_at: now + 1, age: core.warps.age[warp], ..WarpControl::INITIAL_STATE };
             let sub = warp % self.subs.len();
             self.subs[sub].reuse.clear_warp(warp as u8);
             self.products.clear_warp(warp);
@@ -235,8 +235,8 @@ impl ControlCore {
         &mut self,
         issue: &mut IssueStage,
         core: &mut Core,
-        operands: &mut Operands,
-        completions: &mut Wheel,
+        operands: &mut OperandCollectors,
+        completions: &mut CompletionWheel,
         observers: &mut Observers,
         (starts, to_grid, out): (&mut CtaStage, LinkId, &mut Outbox),
     ) -> bool {
@@ -254,7 +254,7 @@ impl ControlCore {
         observers.refresh(core);
         let now = core.now.0;
         for sub in 0..self.subs.len() {
-            let mine = issue.supervised(sub);
+            let mine = issue.supervised_warps(sub);
             let touched = core.warps.touched & mine;
             if touched == 0 && self.subs[sub].examine_at > now {
                 continue;
@@ -274,7 +274,7 @@ impl ControlCore {
                 }
             } else {
                 let of_sub = &mut self.subs[sub];
-                of_sub.examine_at = of_sub.waits.again_at;
+                of_sub.examine_at = of_sub.waits.retry_at;
                 of_sub.waits.reason(core.warps.live & mine)
             };
             issue.begin(sub, reason, warps, core);
@@ -287,7 +287,7 @@ impl ControlCore {
     }
 
     /// Returns the first cycle after the present one with work for the core, if no warp is touched.
-    fn next_event_after(&self, core: &Core, operands: &Operands) -> u64 {
+    fn next_event_after(&self, core: &Core, operands: &OperandCollectors) -> u64 {
         let now = core.now.0;
         let accepts = if memory::is_free(operands) { self.accepts_at } else { u64::MAX };
         let of_sub = |sub: &SubCore| sub.examine_at.min(sub.memory.next_event(accepts));
@@ -302,14 +302,14 @@ impl ControlCore {
     }
 
     /// Simulates one cycle of the address units and of their pipes to the load/store unit.
-    pub(super) fn offer(&mut self, core: &mut Core, operands: &mut Operands, completions: &mut Wheel) {
+    pub(super) fn tick_address_units(&mut self, core: &mut Core, operands: &mut OperandCollectors, completions: &mut CompletionWheel) {
         let now = core.now.0;
         let places = self.spec.memory_queue as usize + 1;
         while let Some(result) = self.constants.next_result(now) {
             completions.add(core.now, 1, result);
         }
         for sub in &mut self.subs {
-            sub.memory.read(now, &self.spec, &sub.ports, core, completions);
+            sub.memory.tick_address_unit(now, &self.spec, &sub.ports, core, completions);
         }
         if now < self.accepts_at || !memory::is_free(operands) {
             return;
@@ -323,9 +323,9 @@ impl ControlCore {
         let Some(at) = stays.or_else(others) else { return };
         let Some(warp) = ready(at) else { return };
         let memory = &mut self.subs[at].memory;
-        let Some(slot) = memory.take() else { return };
-        operands.ready.put(super::kinds::UnitKind::Mem, at, slot);
-        if memory.held() + 1 == places {
+        let Some(slot) = memory.pop_from_pipe() else { return };
+        operands.ready.occupy_slot(super::kinds::UnitKind::Mem, at, slot);
+        if memory.unaccepted_count() + 1 == places {
             self.subs[at].examine_at = now;
         }
         self.accepts_at = now + u64::from(self.spec.accept_interval);
@@ -334,7 +334,7 @@ impl ControlCore {
 
     /// Returns a description of the queues for the deadlock report.
     pub(super) fn describe(&self) -> String {
-        let queues: Vec<_> = self.subs.iter().map(|sub| sub.memory.held().to_string()).collect();
+        let queues: Vec<_> = self.subs.iter().map(|sub| sub.memory.unaccepted_count().to_string()).collect();
         format!("memory instructions in the queues of the sub-cores: {}", queues.join(", "))
     }
 }

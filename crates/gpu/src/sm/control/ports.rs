@@ -11,14 +11,14 @@ use warpshard_workload::{NO_REGISTER, Pipe, StaticInst};
 /// The register number of RZ, which is not read.
 const RZ: u16 = 255;
 /// Maximum number of cycles by which reads are planned ahead.
-pub(super) const MAX_AHEAD_CYCLES: u64 = 32;
+pub(super) const MAX_PLANNED_READ_CYCLES: u64 = 32;
 /// Cycles in which operands are read after the allocate stage.
-pub(super) const WINDOW_CYCLES: u64 = 3;
+pub(super) const OPERAND_READ_CYCLES: u64 = 3;
 
 /// The cycles in which each port is busy.
 #[derive(Debug, Default, warpshard_state::State)]
-pub(super) struct Ports {
-    taken: [[u64; MAX_AHEAD_CYCLES as usize]; 2],
+pub(super) struct ReadPorts {
+    busy_cycles: [[u64; MAX_PLANNED_READ_CYCLES as usize]; 2],
     sums: SumReads,
 }
 
@@ -46,10 +46,10 @@ impl SumReads {
     }
 }
 
-impl Ports {
+impl ReadPorts {
     /// Creates ports with a matrix unit that reads sums for `sum_reads` consecutive cycles.
     pub(super) fn new(sum_reads: u32) -> Self {
-        debug_assert!(u64::from(sum_reads) < MAX_AHEAD_CYCLES - WINDOW_CYCLES);
+        debug_assert!(u64::from(sum_reads) < MAX_PLANNED_READ_CYCLES - OPERAND_READ_CYCLES);
         Self { sums: SumReads { piece_cycles: sum_reads.into(), ..SumReads::default() }, ..Self::default() }
     }
 
@@ -62,26 +62,26 @@ impl Ports {
 
     /// Returns true if a port is busy in a cycle.
     pub(super) fn is_taken(&self, bank: usize, cycle: u64) -> bool {
-        self.taken[bank][(cycle % MAX_AHEAD_CYCLES) as usize] == cycle || self.sums.reads(cycle)
+        self.busy_cycles[bank][(cycle % MAX_PLANNED_READ_CYCLES) as usize] == cycle || self.sums.reads(cycle)
     }
 
-    fn free(&self, bank: usize, after: u64) -> usize {
-        (after + 1..=after + WINDOW_CYCLES).filter(|cycle| !self.is_taken(bank, *cycle)).count()
+    fn free_ports(&self, bank: usize, after: u64) -> usize {
+        (after + 1..=after + OPERAND_READ_CYCLES).filter(|cycle| !self.is_taken(bank, *cycle)).count()
     }
 
     /// Reserves the ports for `reads` of each bank, at most three, in the cycles after the first possible cycle from `from` on; returns
     /// that cycle.
     pub(super) fn allocate(&mut self, from: u64, reads: [u8; 2]) -> u64 {
-        let fits = |at: u64| (0..2).all(|bank| self.free(bank, at) >= usize::from(reads[bank]));
+        let fits = |at: u64| (0..2).all(|bank| self.free_ports(bank, at) >= usize::from(reads[bank]));
         let mut at = from;
         while !fits(at) {
             at += 1;
         }
         for (bank, reads) in reads.into_iter().enumerate() {
             let mut left = reads;
-            for cycle in at + 1..=at + WINDOW_CYCLES {
+            for cycle in at + 1..=at + OPERAND_READ_CYCLES {
                 if left > 0 && !self.is_taken(bank, cycle) {
-                    self.taken[bank][(cycle % MAX_AHEAD_CYCLES) as usize] = cycle;
+                    self.busy_cycles[bank][(cycle % MAX_PLANNED_READ_CYCLES) as usize] = cycle;
                     left -= 1;
                 }
             }
@@ -127,7 +127,7 @@ impl ReuseCache {
             }
             *entry = (warp, if inst.control.reuse >> place & 1 != 0 { register } else { NO_REGISTER });
         }
-        reads.map(|count| count.min(WINDOW_CYCLES as u8))
+        reads.map(|count| count.min(OPERAND_READ_CYCLES as u8))
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
     /// are in that bank.
     #[test]
     fn operands_of_one_bank_are_read_one_by_one() {
-        let mut ports = Ports::default();
+        let mut ports = ReadPorts::default();
         assert_eq!(ports.allocate(10, [3, 0]), 10);
         assert_eq!(ports.allocate(11, [0, 3]), 11);
         assert_eq!(ports.allocate(11, [2, 0]), 12);
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_matrix_unit_reads_sums_in_half_of_the_cycles_of_a_product() {
-        let mut ports = Ports::new(16);
+        let mut ports = ReadPorts::new(16);
         ports.multiply(100, 164, 90);
         ports.multiply(164, 180, 91);
         let free: Vec<u64> = (96..184).filter(|cycle| !ports.is_taken(0, *cycle)).collect();
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(free, expected);
         // The window of three cycles after the allocate stage needs a free cycle.
         assert_eq!((ports.allocate(99, [0, 0]), ports.allocate(99, [1, 0]), ports.allocate(99, [2, 0])), (99, 113, 115));
-        let mut none = Ports::new(0);
+        let mut none = ReadPorts::new(0);
         none.multiply(100, 164, 90);
         assert!((96..184).all(|cycle| !none.is_taken(1, cycle)));
     }

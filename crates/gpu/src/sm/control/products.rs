@@ -17,9 +17,9 @@ use warpshard_config::machine::Products as Spec;
 use super::super::core::{MAX_WARPS, bits};
 
 /// Bytes of the first matrix: 64 rows of 32 bytes.
-const FIRST_BYTES: u64 = 64 * COLUMN_BYTES;
+const FIRST_MATRIX_BYTES: u64 = 64 * MATRIX_COLUMN_BYTES;
 /// Bytes of a column of the second matrix.
-const COLUMN_BYTES: u64 = 32;
+const MATRIX_COLUMN_BYTES: u64 = 32;
 
 /// The part of a product that one warp issues.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
@@ -135,8 +135,8 @@ impl GroupProducts {
     /// Returns the start and the end cycle of a product whose parts are complete.
     fn schedule(&mut self, part: &ProductPart) -> (u64, u64) {
         let columns = u64::from(part.columns);
-        let first = if part.registers { 0 } else { FIRST_BYTES };
-        let read = (first + COLUMN_BYTES * columns).div_ceil(u64::from(self.spec.shared_bytes));
+        let first = if part.registers { 0 } else { FIRST_MATRIX_BYTES };
+        let read = (first + MATRIX_COLUMN_BYTES * columns).div_ceil(u64::from(self.spec.shared_bytes));
         let (least, latency) =
             if part.registers { (self.spec.register_interval, self.spec.register_latency) } else { (0, self.spec.latency) };
         let reads = self.read_free.max(part.at + 1);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     /// Returns the end cycles of products whose parts are issued as early as possible.
-    fn ends(columns: u16, registers: bool, count: usize) -> Vec<u64> {
+    fn product_ends(columns: u16, registers: bool, count: usize) -> Vec<u64> {
         let (mut units, mut now, mut all) = (products(), 100, Vec::<u64>::new());
         for _ in 0..count {
             while let Some(until) = units.full_until(0, now) {
@@ -188,8 +188,8 @@ mod tests {
 
     #[test]
     fn a_product_takes_the_maximum_of_read_and_multiply_time() {
-        let steps = |columns, registers| ends(columns, registers, 6).windows(2).map(|two| two[1] - two[0]).collect::<Vec<_>>();
-        assert_eq!(ends(64, false, 1), [1 + 32 + 50]);
+        let steps = |columns, registers| product_ends(columns, registers, 6).windows(2).map(|two| two[1] - two[0]).collect::<Vec<_>>();
+        assert_eq!(product_ends(64, false, 1), [1 + 32 + 50]);
         assert_eq!([8, 32, 64, 128, 256].map(|columns| steps(columns, false)[4]), [18, 24, 32, 64, 128]);
         assert_eq!([8, 32, 64, 256].map(|columns| steps(columns, true)[4]), [14, 16, 32, 128]);
         assert_eq!(steps(256, false), [128; 5]);

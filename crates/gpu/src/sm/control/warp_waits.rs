@@ -45,13 +45,13 @@ impl WaitClass {
 
 /// The unfinished warps of a sub-core by wait condition, as sets of slots.
 ///
-/// A warp keeps its condition until an event affects it or its time comes (`WarpControl::again_at`). Resources of the sub-core are checked
+/// A warp keeps its condition until an event affects it or its time comes (`WarpControl::retry_at`). Resources of the sub-core are checked
 /// at every examination, because other warps change them.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct WarpWaits {
     pub(super) sets: [u64; WaitClass::COUNT],
     /// The next cycle in which a warp of the sub-core may become eligible without an event.
-    pub(super) again_at: u64,
+    pub(super) retry_at: u64,
 }
 
 impl WarpWaits {

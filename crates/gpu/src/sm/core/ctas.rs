@@ -12,7 +12,7 @@ use crate::occupancy::CtaNeeds;
 
 /// A resident CTA.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(in crate::sm) struct Resident {
+pub(in crate::sm) struct ResidentCta {
     pub(in crate::sm) launch: CtaLaunch,
     pub(in crate::sm) needs: CtaNeeds,
     /// The warp slots of the CTA.
@@ -53,25 +53,25 @@ pub(in crate::sm) struct AddressWindows {
 
 /// The resident CTAs of an SM.
 #[derive(Debug, warpshard_state::State)]
-pub(in crate::sm) struct Ctas {
-    slots: Box<[Option<Resident>]>,
+pub(in crate::sm) struct ResidentCtas {
+    slots: Box<[Option<ResidentCta>]>,
     /// Code by slot. It is separate from the other fields because every issue reads it.
     code: Box<[Arc<[StaticInst]>]>,
     /// Kernel by slot, separate for the same reason as `code`.
     kernel: Box<[KernelIndex]>,
-    used: CtaNeeds,
+    used_resources: CtaNeeds,
     /// The occupied ranges, unless resources are only counted.
     space: Option<Box<RangeAllocator>>,
     resident: u32,
     /// True if the first bound CTA did not fit and nothing has been freed since.
     pub(in crate::sm) blocked: bool,
-    /// True if the last resident CTA ended since the last call of [`Ctas::take_emptied`].
+    /// True if the last resident CTA ended since the last call of [`ResidentCtas::take_emptied`].
     emptied: bool,
     /// The kernel of all resident CTAs; `None` without CTAs or with CTAs of several kernels.
-    only: Option<KernelIndex>,
+    only_kernel: Option<KernelIndex>,
 }
 
-impl Ctas {
+impl ResidentCtas {
     pub(in crate::sm) fn new(spec: &Spec) -> Self {
         let slots = spec.max_ctas;
         let space = || Box::new(RangeAllocator::new(spec.registers, spec.shared_bytes, slots));
@@ -79,18 +79,18 @@ impl Ctas {
             slots: vec![None; slots as usize].into(),
             code: vec![Arc::from([]); slots as usize].into(),
             kernel: vec![KernelIndex(0); slots as usize].into(),
-            used: CtaNeeds::default(),
+            used_resources: CtaNeeds::default(),
             space: (spec.allocation == Allocation::Ranges).then(space),
             resident: 0,
             blocked: false,
             emptied: false,
-            only: None,
+            only_kernel: None,
         }
     }
 
     /// Returns the number of resident CTAs.
     #[inline]
-    pub(in crate::sm) fn resident(&self) -> u32 {
+    pub(in crate::sm) fn resident_count(&self) -> u32 {
         self.resident
     }
 
@@ -102,13 +102,13 @@ impl Ctas {
     /// Returns the kernel of all resident CTAs, if they belong to one kernel.
     #[inline]
     pub(in crate::sm) fn only_kernel(&self) -> Option<KernelIndex> {
-        self.only
+        self.only_kernel
     }
 
     fn find_only_kernel(&mut self) {
         let mut kernels = self.slots.iter().flatten().map(|cta| cta.launch.kernel);
         let first = kernels.next();
-        self.only = first.filter(|first| kernels.all(|kernel| kernel == *first));
+        self.only_kernel = first.filter(|first| kernels.all(|kernel| kernel == *first));
     }
 
     /// Returns the number of resident CTAs of a kernel whose loads bypass the L1.
@@ -116,7 +116,7 @@ impl Ctas {
         self.slots.iter().flatten().filter(|cta| cta.launch.kernel == kernel && cta.windows.past_l1).count() as u32
     }
 
-    /// Returns true if [`Ctas::take_emptied`] would return true.
+    /// Returns true if [`ResidentCtas::take_emptied`] would return true.
     #[inline]
     pub(in crate::sm) fn is_emptied(&self) -> bool {
         self.emptied
@@ -135,19 +135,19 @@ impl Ctas {
     }
 
     /// Returns the resident CTAs with their slots.
-    pub(in crate::sm) fn iter(&self) -> impl Iterator<Item = (u8, &Resident)> {
+    pub(in crate::sm) fn iter(&self) -> impl Iterator<Item = (u8, &ResidentCta)> {
         self.slots.iter().enumerate().filter_map(|(slot, cta)| Some((slot as u8, cta.as_ref()?)))
     }
 
     /// Records that a warp of the CTA in a slot executes the store or atomic at index `place` of its code, in global memory.
     #[inline]
-    pub(in crate::sm) fn writes(&mut self, slot: u8, place: u32) {
+    pub(in crate::sm) fn record_write(&mut self, slot: u8, place: u32) {
         let cta = self.get_mut(slot);
         cta.wrote = cta.wrote || cta.program.repeatable.binary_search(&place).is_err();
     }
 
     /// Removes and returns the CTA in a slot.
-    pub(in crate::sm) fn take(&mut self, slot: u8) -> Option<Resident> {
+    pub(in crate::sm) fn take(&mut self, slot: u8) -> Option<ResidentCta> {
         let cta = self.slots[usize::from(slot)].clone()?;
         self.end(slot)?;
         Some(cta)
@@ -177,7 +177,7 @@ impl Ctas {
         (cta.warps, cta.running)
     }
 
-    /// Records that a warp issued its last instruction; returns the same sets as [`Ctas::warps_at_barrier`].
+    /// Records that a warp issued its last instruction; returns the same sets as [`ResidentCtas::warps_at_barrier`].
     pub(in crate::sm) fn finish_warp(&mut self, slot: u8, warp: usize) -> (u64, u64) {
         let cta = self.get_mut(slot);
         cta.running &= !(1 << warp);
@@ -215,7 +215,7 @@ impl Ctas {
     /// Returns a free CTA slot, the first slot of a free run of warp slots and the ranges of memory, if all resources of a CTA are free; an
     /// `aligned` CTA goes to fixed positions only.
     pub(in crate::sm) fn find_slot(&self, spec: &Spec, needs: &CtaNeeds, aligned: bool) -> Option<(usize, usize, RangeStarts)> {
-        let used = &self.used;
+        let used = &self.used_resources;
         let fits = used.threads + needs.threads <= spec.max_threads
             && used.warps + needs.warps <= spec.warps
             && used.shared_bytes + needs.shared_bytes <= spec.shared_bytes
@@ -232,8 +232,8 @@ impl Ctas {
         Some((slot, first, place))
     }
 
-    pub(in crate::sm) fn start(&mut self, slot: usize, code: Arc<[StaticInst]>, cta: Resident) {
-        let (used, needs) = (&mut self.used, &cta.needs);
+    pub(in crate::sm) fn start(&mut self, slot: usize, code: Arc<[StaticInst]>, cta: ResidentCta) {
+        let (used, needs) = (&mut self.used_resources, &cta.needs);
         used.threads += needs.threads;
         used.warps += needs.warps;
         used.shared_bytes += needs.shared_bytes;
@@ -249,8 +249,8 @@ impl Ctas {
     }
 
     pub(in crate::sm) fn end(&mut self, slot: u8) -> Option<EndedCta> {
-        let Resident { launch, needs, instructions, place, started, executed_before, .. } = self.slots[usize::from(slot)].take()?;
-        let used = &mut self.used;
+        let ResidentCta { launch, needs, instructions, place, started, executed_before, .. } = self.slots[usize::from(slot)].take()?;
+        let used = &mut self.used_resources;
         used.threads -= needs.threads;
         used.warps -= needs.warps;
         used.shared_bytes -= needs.shared_bytes;
@@ -266,7 +266,7 @@ impl Ctas {
     }
 
     #[inline]
-    fn get(&self, slot: u8) -> &Resident {
+    fn get(&self, slot: u8) -> &ResidentCta {
         match &self.slots[usize::from(slot)] {
             Some(cta) => cta,
             None => panic!("CTA slot {slot} is empty"),
@@ -274,7 +274,7 @@ impl Ctas {
     }
 
     #[inline]
-    fn get_mut(&mut self, slot: u8) -> &mut Resident {
+    fn get_mut(&mut self, slot: u8) -> &mut ResidentCta {
         match &mut self.slots[usize::from(slot)] {
             Some(cta) => cta,
             None => panic!("CTA slot {slot} is empty"),

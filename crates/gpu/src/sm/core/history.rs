@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use warpshard_base::Cycle;
 use warpshard_protocol::{CtaLaunch, DepartedCta, EndedCtas};
-use warpshard_stats::activity::{AsyncEvent, CtaSpan, Log};
+use warpshard_stats::activity::{AsyncEvent, CtaSpan, EventLog};
 use warpshard_stats::{PerKernel, Tally};
 
 /// Maximum number of recorded CTAs that left: a few times the number that an SM holds.
@@ -24,25 +24,25 @@ impl Tally for EndedSums {
 
 /// Outcomes of CTAs.
 #[derive(Debug, warpshard_state::State)]
-pub(in crate::sm) struct History {
+pub(in crate::sm) struct CtaHistory {
     /// Sums over the ended CTAs, by kernel.
     pub(in crate::sm) ended: PerKernel<EndedSums>,
     pub(in crate::sm) departed: VecDeque<DepartedCta>,
     /// Log of every CTA, if a recording needs it.
-    pub(in crate::sm) log: Option<Box<Log<CtaSpan>>>,
+    pub(in crate::sm) log: Option<Box<EventLog<CtaSpan>>>,
     /// Log of copies, barriers in shared memory and products, if a recording needs it.
-    pub(in crate::sm) beside: Option<Box<Log<AsyncEvent>>>,
+    pub(in crate::sm) async_log: Option<Box<EventLog<AsyncEvent>>>,
 }
 
-impl History {
+impl CtaHistory {
     /// Creates the history of `kernels` kernels before their first CTAs.
     pub(in crate::sm) fn new(kernels: usize) -> Self {
-        Self { ended: PerKernel::new(kernels), departed: VecDeque::new(), log: None, beside: None }
+        Self { ended: PerKernel::new(kernels), departed: VecDeque::new(), log: None, async_log: None }
     }
 
     /// Records that a CTA completed after `instructions` instructions, `here` of them since it started on this SM.
     pub(in crate::sm) fn cta_ended(&mut self, launch: &CtaLaunch, instructions: u64, here: u64, (started, now): (Cycle, Cycle)) {
-        self.ended.at(launch.kernel.index()).0.note(instructions, here, now.0.saturating_sub(started.0) + 1);
+        self.ended.at(launch.kernel.index()).0.add_ended_cta(instructions, here, now.0.saturating_sub(started.0) + 1);
         let CtaLaunch { kernel, cta, .. } = *launch;
         self.cta_left(DepartedCta { kernel, cta, started, left: now, executed: instructions, how: None });
     }

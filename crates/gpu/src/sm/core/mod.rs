@@ -20,17 +20,17 @@ use warpshard_workload::{AsyncOp, Control, OpClass, StaticInst};
 
 use super::counters::SmStats;
 use super::kinds::{self, ClassRoute};
-use super::peers::Peers;
+use super::peers::PeerPort;
 
 #[cfg(test)]
 pub(super) use buffer::InstBuffer;
 pub(super) use buffer::MAX_BUFFER;
-pub(super) use ctas::{AddressWindows, Ctas, EndedCta, Resident};
-pub(super) use warps::{MAX_WARPS, NOBODY, Warps, bits, is_in, oldest_of};
+pub(super) use ctas::{AddressWindows, EndedCta, ResidentCta, ResidentCtas};
+pub(super) use warps::{MAX_WARPS, NO_WARP, Warps, bits, is_in, oldest_of};
 
-use history::History;
+use history::CtaHistory;
 use scoreboard::Scoreboard;
-pub(super) use scoreboard::{ANONYMOUS, COPIES, COUNTERS, PORT_ONLY};
+pub(super) use scoreboard::{COPY_RESULT, FIRST_ASYNC_RESULT, PORT_ONLY_RESULT, UNCOUNTED_RESULT};
 
 /// The state that all stages share.
 #[derive(Debug, warpshard_state::State)]
@@ -45,12 +45,12 @@ pub(super) struct Core {
     pub(super) routes: [ClassRoute; OpClass::COUNT],
     pub(super) warps: Warps,
     pub(super) scoreboard: Scoreboard,
-    pub(super) ctas: Ctas,
+    pub(super) ctas: ResidentCtas,
     /// The port to the network between the SMs of clusters, if the workload has clusters.
-    pub(super) peers: Option<Box<Peers>>,
+    pub(super) peers: Option<Box<PeerPort>>,
     pub(super) counters: SmStats,
     /// Outcomes of the last CTAs, for controllers.
-    pub(super) history: Box<History>,
+    pub(super) history: Box<CtaHistory>,
     /// Warps of CTAs whose context was saved or restored by traffic, until the preemption stage handles them.
     pub(super) contexts_moved: u64,
     /// The first cycle whose resident warps are not counted.
@@ -69,9 +69,9 @@ impl Core {
             routes: kinds::routes(&spec),
             warps: Warps::new(spec.warps as usize),
             scoreboard: Scoreboard::new(),
-            ctas: Ctas::new(&spec),
+            ctas: ResidentCtas::new(&spec),
             peers: None,
-            history: Box::new(History::new(kernels)),
+            history: Box::new(CtaHistory::new(kernels)),
             counters: SmStats::new(kernels),
             contexts_moved: 0,
             residency_since: Cycle(0),
@@ -98,7 +98,7 @@ impl Core {
     /// because the reference does not step an SM without CTAs.
     #[inline]
     pub(super) fn active_cycle(&self) -> u64 {
-        if self.ctas.resident() > 0 { self.active_before + (self.now.0 - self.active_since.0) } else { self.active_before }
+        if self.ctas.resident_count() > 0 { self.active_before + (self.now.0 - self.active_since.0) } else { self.active_before }
     }
 
     /// Begins a span of residency: the first CTA starts at the end of this cycle.
@@ -123,7 +123,7 @@ impl Core {
 
     /// Records that a warp issued a replayed instruction; returns the number of instructions that follow it.
     #[cold]
-    pub(super) fn replayed(&mut self, warp: usize) -> u32 {
+    pub(super) fn record_replay(&mut self, warp: usize) -> u32 {
         self.counters.sm.replayed_warp_instructions += 1;
         self.warps.left_after_replayed(warp)
     }
@@ -138,8 +138,8 @@ impl Core {
     #[inline(always)]
     pub(super) fn register_written(&mut self, warp: usize, register: u16) {
         debug_assert!(warp < MAX_WARPS, "{}, {}: R{register} is written for a slot without a warp", self.id, self.now);
-        if register >= COUNTERS {
-            return self.flight_ended(warp, register - COUNTERS);
+        if register >= FIRST_ASYNC_RESULT {
+            return self.flight_ended(warp, register - FIRST_ASYNC_RESULT);
         }
         self.scoreboard.release(warp, register);
         let warps = &mut self.warps;
@@ -157,7 +157,7 @@ impl Core {
     // Not inlined, because it is rarely called: only cores with control words and copies to shared memory use it.
     #[inline(never)]
     fn flight_ended(&mut self, warp: usize, flight: u16) {
-        if flight == PORT_ONLY {
+        if flight == PORT_ONLY_RESULT {
             return;
         }
         self.scoreboard.end_flight(warp, flight);
@@ -270,7 +270,7 @@ impl Core {
 
     /// Opens the barrier of a cluster: its warps are examined again.
     pub(super) fn cluster_opened(&mut self, packet: &PeerPacket) {
-        if let Some(slot) = self.peers.as_mut().and_then(|peers| peers.opened(packet)) {
+        if let Some(slot) = self.peers.as_mut().and_then(|peers| peers.open_cluster_barrier(packet)) {
             let (all, _) = self.ctas.warps_at_barrier(slot);
             self.warps.touch_others(all);
         }
@@ -293,7 +293,7 @@ impl Core {
     /// Records that a warp issued an instruction that begins a copy to shared memory, closes a group of copies, or waits for groups.
     pub(super) fn reach_copies(&mut self, warp: usize, control: &Control) {
         match control.async_op {
-            AsyncOp::Copy { .. } => self.scoreboard.begin_flight(warp, COPIES),
+            AsyncOp::Copy { .. } => self.scoreboard.begin_flight(warp, COPY_RESULT),
             AsyncOp::CopyGroup => self.scoreboard.count_group(warp, control.write_counter().unwrap_or(0)),
             _ => {
                 if !self.scoreboard.wait_for_copies(warp, control.at_most.unwrap_or(0)) {
@@ -323,7 +323,7 @@ impl Core {
         self.counters.sm.ended_cta_instructions += instructions;
         self.cta_left();
         if let Some(peers) = &mut self.peers {
-            peers.ended(&launch);
+            peers.record_cta_end(&launch);
         }
         let notice = CtaNotice { kernel: launch.kernel, cta: launch.cta, sm: self.id };
         out.send(to_grid, self.now, Payload::CtaDone(notice));
@@ -332,14 +332,14 @@ impl Core {
     /// Records an event of an asynchronous operation of the CTA in a slot in this cycle, if a recording needs it.
     #[inline]
     pub(super) fn record_async(&mut self, slot: u8, what: impl FnOnce() -> AsyncEventKind) {
-        if let Some(log) = &mut self.history.beside {
+        if let Some(log) = &mut self.history.async_log {
             log.push(self.now.0, AsyncEvent { at: self.now.0, slot, what: what() });
         }
     }
 
     /// Updates the state after a CTA left the SM in this cycle.
     pub(super) fn cta_left(&mut self) {
-        if self.ctas.resident() == 0 {
+        if self.ctas.resident_count() == 0 {
             self.active_before += self.now.0 + 1 - self.active_since.0;
         }
     }

@@ -13,12 +13,12 @@ use crate::occupancy::CtaNeeds;
 
 /// A range of registers or of bytes of shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
-struct Range {
+struct AllocatedRange {
     start: u32,
     len: u32,
 }
 
-impl Range {
+impl AllocatedRange {
     fn end(self) -> u32 {
         self.start + self.len
     }
@@ -27,41 +27,41 @@ impl Range {
 /// One resource: its occupied ranges in ascending order.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct ResourceRanges {
-    whole: u32,
-    taken: Vec<Range>,
+    size: u32,
+    allocated: Vec<AllocatedRange>,
 }
 
 impl ResourceRanges {
     fn new(whole: u32, most: u32) -> Self {
-        Self { whole, taken: Vec::with_capacity(most as usize) }
+        Self { size: whole, allocated: Vec::with_capacity(most as usize) }
     }
 
     /// Returns true if the `len` units from `start` on are inside the SM and free.
     fn is_free(&self, start: u32, len: u32) -> bool {
-        let Some(end) = start.checked_add(len).filter(|end| *end <= self.whole) else { return false };
-        len == 0 || self.taken.iter().all(|taken| taken.end() <= start || end <= taken.start)
+        let Some(end) = start.checked_add(len).filter(|end| *end <= self.size) else { return false };
+        len == 0 || self.allocated.iter().all(|taken| taken.end() <= start || end <= taken.start)
     }
 
     /// Returns the start of the first free range of `len` units.
     fn first_fit(&self, len: u32) -> Option<u32> {
-        let starts = std::iter::once(0).chain(self.taken.iter().map(|taken| taken.end()));
+        let starts = std::iter::once(0).chain(self.allocated.iter().map(|taken| taken.end()));
         starts.into_iter().find(|start| self.is_free(*start, len))
     }
 
     fn allocate(&mut self, start: u32, len: u32) {
-        debug_assert!(self.is_free(start, len), "{start}+{len} is not free among {:?}", self.taken);
+        debug_assert!(self.is_free(start, len), "{start}+{len} is not free among {:?}", self.allocated);
         if len > 0 {
-            let at = self.taken.partition_point(|taken| taken.start < start);
-            self.taken.insert(at, Range { start, len });
+            let at = self.allocated.partition_point(|taken| taken.start < start);
+            self.allocated.insert(at, AllocatedRange { start, len });
         }
     }
 
     fn free(&mut self, start: u32, len: u32) {
         if len > 0 {
-            let at = self.taken.iter().position(|taken| *taken == Range { start, len });
-            debug_assert!(at.is_some(), "{start}+{len} was not allocated: {:?}", self.taken);
+            let at = self.allocated.iter().position(|taken| *taken == AllocatedRange { start, len });
+            debug_assert!(at.is_some(), "{start}+{len} was not allocated: {:?}", self.allocated);
             if let Some(at) = at {
-                self.taken.remove(at);
+                self.allocated.remove(at);
             }
         }
     }
@@ -97,7 +97,7 @@ impl RangeAllocator {
         }
         let positions = |whole: u32, need: u32| whole.checked_div(need).unwrap_or(u32::MAX);
         // A CTA that needs neither resource has a single position.
-        let count = positions(self.registers.whole, registers).min(positions(self.shared.whole, shared));
+        let count = positions(self.registers.size, registers).min(positions(self.shared.size, shared));
         let count = if registers == 0 && shared == 0 { 1 } else { count };
         (0..count)
             .map(|position| RangeStarts { register: position * registers, shared: position * shared })
@@ -184,14 +184,14 @@ mod tests {
     /// Compares 10^5 random sequences of starts and ends with a list of the owners of all units.
     #[test]
     fn ranges_never_overlap_and_freed_ranges_merge() {
-        const REGISTERS: usize = 64;
-        const SHARED: usize = 48;
+        const REGISTER_UNITS: usize = 64;
+        const SHARED_MEMORY_UNITS: usize = 48;
         let mut rng = Rng::keyed(5, &[1]);
         let mut below = |limit: u64| rng.below(limit) as u32;
         let (mut refused, mut aligned_starts) = (0, 0);
         for _ in 0..100_000 {
-            let mut space = RangeAllocator::new(REGISTERS as u32, SHARED as u32, 8);
-            let mut owners = (vec![0u32; REGISTERS], vec![0u32; SHARED]);
+            let mut space = RangeAllocator::new(REGISTER_UNITS as u32, SHARED_MEMORY_UNITS as u32, 8);
+            let mut owners = (vec![0u32; REGISTER_UNITS], vec![0u32; SHARED_MEMORY_UNITS]);
             let mut there: Vec<(u32, RangeStarts, CtaNeeds)> = Vec::new();
             for id in 1..=12 {
                 if !there.is_empty() && (below(3) == 0 || there.len() == 8) {
@@ -230,7 +230,7 @@ mod tests {
                 space.free(place, &needs);
             }
             // All ranges are merged into one.
-            let whole = needs(REGISTERS as u32, SHARED as u32);
+            let whole = needs(REGISTER_UNITS as u32, SHARED_MEMORY_UNITS as u32);
             assert_eq!(space.find(&whole, true), Some(RangeStarts::default()));
         }
         assert!(refused > 10_000 && aligned_starts > 10_000, "{refused} refused, {aligned_starts} aligned");

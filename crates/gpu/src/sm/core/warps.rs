@@ -7,22 +7,22 @@
 use warpshard_base::{Cycle, prefetch};
 use warpshard_workload::{Cursor, DynInst, WarpStream};
 
-use super::super::kinds::{KINDS, UnitKind};
+use super::super::kinds::{UNIT_KIND_COUNT, UnitKind};
 use super::buffer::InstBuffer;
 
 /// Maximum number of warp slots: the bits of a mask.
 pub(in crate::sm) const MAX_WARPS: usize = 64;
 
 /// The warp of an instruction or access in flight whose CTA was preempted. It completes without effect.
-pub(in crate::sm) const NOBODY: u8 = u8::MAX;
+pub(in crate::sm) const NO_WARP: u8 = u8::MAX;
 
 /// Number of the last instructions of a warp that can be replayed.
-pub(in crate::sm) const REPLAYABLE: u32 = u32::BITS;
+pub(in crate::sm) const MAX_REPLAYED_INSTRUCTIONS: u32 = u32::BITS;
 
 /// Returns true if `warp` is a warp of the set `warps`.
 #[inline]
 pub(in crate::sm) fn is_in(warps: u64, warp: u8) -> bool {
-    warp != NOBODY && warps >> (warp & 63) & 1 != 0
+    warp != NO_WARP && warps >> (warp & 63) & 1 != 0
 }
 
 /// The instructions that a warp replays before it continues.
@@ -111,7 +111,7 @@ pub(in crate::sm) struct Warps {
     /// True if the touched warps may include warps that another warp touched.
     pub(in crate::sm) touched_others: bool,
     /// Warps whose front instruction, or last one if there is none, goes to a unit of each kind.
-    pub(in crate::sm) of_kind: [u64; KINDS],
+    pub(in crate::sm) of_kind: [u64; UNIT_KIND_COUNT],
 }
 
 impl Warps {
@@ -184,7 +184,7 @@ impl Warps {
             replaying: 0,
             touched: 0,
             touched_others: false,
-            of_kind: [0; KINDS],
+            of_kind: [0; UNIT_KIND_COUNT],
         }
     }
 
@@ -230,13 +230,13 @@ impl Warps {
     }
 
     /// Returns the number of issued instructions of a warp.
-    pub(in crate::sm) fn executed(&self, warp: usize) -> u32 {
-        self.streams[warp].len() - self.left(warp)
+    pub(in crate::sm) fn executed_count(&self, warp: usize) -> u32 {
+        self.streams[warp].len() - self.remaining_instructions(warp)
     }
 
     /// Returns the number of instructions of a warp that were never issued.
     #[inline]
-    pub(in crate::sm) fn left(&self, warp: usize) -> u32 {
+    pub(in crate::sm) fn remaining_instructions(&self, warp: usize) -> u32 {
         // The buffer of a warp that replays holds only replayed instructions.
         let buffered = if self.replaying >> warp & 1 != 0 { 0 } else { self.buffer[warp].len };
         self.undecoded[warp] + u32::from(buffered)
@@ -248,26 +248,26 @@ impl Warps {
     }
 
     /// Returns the number of instructions in the buffer of a warp.
-    pub(in crate::sm) fn buffered(&self, warp: usize) -> usize {
+    pub(in crate::sm) fn buffered_count(&self, warp: usize) -> usize {
         usize::from(self.buffer[warp].len)
     }
 
     /// Returns true if the instruction that was just taken from the buffer of a warp had been issued before.
     #[inline]
-    pub(in crate::sm) fn replays(&self, warp: usize) -> bool {
+    pub(in crate::sm) fn is_replay(&self, warp: usize) -> bool {
         self.replaying >> warp & 1 != 0
     }
 
-    /// Returns the bit in [`WarpContext::replays`](warpshard_protocol::WarpContext::replays) of the instruction of a warp that `left`
+    /// Returns the bit in [`WarpContext::is_replay`](warpshard_protocol::WarpContext::is_replay) of the instruction of a warp that `left`
     /// others follow; `None` if it was issued too long ago.
     pub(in crate::sm) fn replay_bit(&self, warp: usize, left: u32) -> Option<u32> {
-        let before = left - self.left(warp);
-        (before < REPLAYABLE).then(|| 1 << before)
+        let before = left - self.remaining_instructions(warp);
+        (before < MAX_REPLAYED_INSTRUCTIONS).then(|| 1 << before)
     }
 
     /// Records the instructions that a leaving warp has to replay: the `squashed` ones, and the pending replays that it has not issued.
     pub(in crate::sm) fn add_replays(&mut self, warp: usize, squashed: u32) {
-        let buffered = if self.replays(warp) && self.has_front(warp) {
+        let buffered = if self.is_replay(warp) && self.has_front(warp) {
             1 << (self.streams[warp].len() - self.undecoded[warp] - self.replay[warp].buffered - 1)
         } else {
             0
@@ -331,7 +331,7 @@ impl Warps {
     }
 
     /// Makes a warp that was just started continue after `executed` instructions, some of which it replays.
-    pub(in crate::sm) fn skip(&mut self, warp: usize, executed: u32, replays: u32) {
+    pub(in crate::sm) fn resume_at(&mut self, warp: usize, executed: u32, replays: u32) {
         let (bit, len) = (1u64 << warp, self.streams[warp].len());
         let at = executed - (u32::BITS - replays.leading_zeros());
         self.cursor[warp] = self.streams[warp].seek(at);
@@ -510,7 +510,7 @@ impl Warps {
 
     /// Restricts issue to the warps of `allowed`.
     #[inline]
-    pub(in crate::sm) fn allow(&mut self, allowed: u64) {
+    pub(in crate::sm) fn restrict_issue(&mut self, allowed: u64) {
         self.touch_others((self.allowed ^ allowed) & self.live);
         self.allowed = allowed;
     }
@@ -550,7 +550,7 @@ impl Warps {
     /// Returns the `limit` oldest resident warps that do not wait at a barrier, a fence, an atomic or for copies. A waiting warp frees its
     /// position, as in GPGPU-Sim's static limiting; otherwise a CTA with more warps than the limit would wait at its barrier for warps that
     /// may not issue.
-    pub(in crate::sm) fn oldest(&self, limit: u32) -> u64 {
+    pub(in crate::sm) fn oldest_warps(&self, limit: u32) -> u64 {
         let mut left = self.live & !self.finished & !self.waiting();
         let mut chosen = 0;
         for _ in 0..limit {

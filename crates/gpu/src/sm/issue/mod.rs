@@ -17,20 +17,20 @@ use super::core::{Core, MAX_WARPS};
 use super::counters::SmStats;
 use super::kinds::UnitKind;
 use super::observers::Observers;
-use super::operands::{IssuedInst, Operands};
+use super::operands::{IssuedInst, OperandCollectors};
 use super::phases::NO_PHASES;
 use super::stall::StallReason;
-use sched::{AnyOrder, Conditions, TwoLevel, View};
-use stall::{Spans, row_of, stall_reason};
+use sched::{AnySchedulerOrder, TwoLevel, WarpConditions, WarpView};
+use stall::{StallSpans, row_of, stall_reason};
 
 /// The schedulers of an SM, and the limits on their warps.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct IssueStage {
     schedulers: usize,
     /// The warp slots of each scheduler.
-    supervised: [u64; MAX_SCHEDULERS],
-    orders: [AnyOrder; MAX_SCHEDULERS],
-    spans: Spans,
+    supervised_warps: [u64; MAX_SCHEDULERS],
+    orders: [AnySchedulerOrder; MAX_SCHEDULERS],
+    spans: StallSpans,
     /// Number of issued instructions, which wraps around.
     count: u32,
     /// Number of the oldest warps that may issue.
@@ -50,9 +50,9 @@ impl IssueStage {
         }
         Self {
             schedulers,
-            supervised,
-            orders: std::array::from_fn(|scheduler| AnyOrder::new(spec.order, &WarpSite::new(sm.0, scheduler as u8), own)),
-            spans: Spans::new(),
+            supervised_warps: supervised,
+            orders: std::array::from_fn(|scheduler| AnySchedulerOrder::new(spec.order, &WarpSite::new(sm.0, scheduler as u8), own)),
+            spans: StallSpans::new(),
             count: 0,
             warp_limit: None,
             paused: false,
@@ -62,13 +62,13 @@ impl IssueStage {
 
     /// Returns the number of issued instructions, modulo 2^32.
     #[inline]
-    pub(super) fn issued(&self) -> u32 {
+    pub(super) fn issued_count(&self) -> u32 {
         self.count
     }
 
     /// Returns the warp slots of a scheduler.
-    pub(super) fn supervised(&self, scheduler: usize) -> u64 {
-        self.supervised[scheduler]
+    pub(super) fn supervised_warps(&self, scheduler: usize) -> u64 {
+        self.supervised_warps[scheduler]
     }
 
     /// Returns the warp of `ready` that a scheduler selects.
@@ -96,7 +96,7 @@ impl IssueStage {
     /// wake.
     // There is one caller, in every cycle.
     #[inline(always)]
-    pub(super) fn tick(&mut self, core: &mut Core, operands: &mut Operands, observers: &mut Observers) -> bool {
+    pub(super) fn tick(&mut self, core: &mut Core, operands: &mut OperandCollectors, observers: &mut Observers) -> bool {
         if std::mem::take(&mut core.warps.wait_ended) {
             self.wait_changed(core, observers);
         }
@@ -118,12 +118,12 @@ impl IssueStage {
 
     /// Makes every scheduler examine its warps in the present cycle.
     pub(super) fn wake(&self, core: &mut Core) {
-        core.warps.touched |= self.supervised.iter().fold(0, |all, warps| all | warps);
+        core.warps.touched |= self.supervised_warps.iter().fold(0, |all, warps| all | warps);
     }
 
     /// Wakes the schedulers with warps that only waited for the registers before the collectors.
-    fn wake_ready(&mut self, woken: u8, core: &mut Core, operands: &Operands) {
-        for (scheduler, supervised) in self.supervised[..self.schedulers].iter().enumerate() {
+    fn wake_ready(&mut self, woken: u8, core: &mut Core, operands: &OperandCollectors) {
+        for (scheduler, supervised) in self.supervised_warps[..self.schedulers].iter().enumerate() {
             let held_up = self.spans.reason(scheduler).waits_for_collectors();
             let wakes = held_up & (woken >> operands.group(scheduler) & 1 != 0);
             core.warps.touched |= if wakes { *supervised } else { 0 };
@@ -131,7 +131,7 @@ impl IssueStage {
     }
 
     #[inline(always)]
-    fn issue_awake(&mut self, core: &mut Core, operands: &mut Operands, observers: &mut Observers) {
+    fn issue_awake(&mut self, core: &mut Core, operands: &mut OperandCollectors, observers: &mut Observers) {
         if self.queues.is_some() {
             self.update_queues(core, observers);
         }
@@ -147,7 +147,7 @@ impl IssueStage {
             let scheduler = if rest != 0 { rest } else { left }.trailing_zeros() as usize % MAX_SCHEDULERS;
             left &= !(1 << scheduler);
             // A warp that is touched from here on, by this issue or by a later scheduler, is examined in the next cycle.
-            core.warps.touched &= !self.supervised[scheduler];
+            core.warps.touched &= !self.supervised_warps[scheduler];
             self.run_scheduler(scheduler, core, operands, observers);
             if std::mem::take(&mut core.warps.touched_others) {
                 // The issue may have released warps of schedulers that follow in this cycle.
@@ -172,16 +172,16 @@ impl IssueStage {
             }
             return touched as u32 & ((1 << self.schedulers) - 1);
         }
-        let mine = self.supervised[..self.schedulers].iter().enumerate();
+        let mine = self.supervised_warps[..self.schedulers].iter().enumerate();
         mine.fold(0, |set, (scheduler, mine)| set | u32::from(touched & mine != 0) << scheduler)
     }
 
     /// Makes a scheduler issue, or sleep for a reason.
     #[inline]
-    fn run_scheduler(&mut self, scheduler: usize, core: &mut Core, operands: &mut Operands, observers: &mut Observers) {
+    fn run_scheduler(&mut self, scheduler: usize, core: &mut Core, operands: &mut OperandCollectors, observers: &mut Observers) {
         let (reason, warps) = match self.schedule(scheduler, core, operands, observers) {
             Some(warp) => (StallReason::Issued, 1 << warp),
-            None => stall_reason(&core.warps, self.supervised[scheduler], operands.blocked_by_memory()),
+            None => stall_reason(&core.warps, self.supervised_warps[scheduler], operands.blocked_by_memory()),
         };
         let row = row_of(core, warps);
         self.spans.begin(scheduler, (reason, row), core.now, &mut core.counters);
@@ -192,7 +192,7 @@ impl IssueStage {
         let (Some(queues), warps) = (&mut self.queues, &core.warps) else { return };
         let length = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.length());
         let running = warps.live & !warps.finished;
-        let now = Conditions { running, waiting: warps.hazard_memory | warps.waiting(), age: &warps.age, length };
+        let now = WarpConditions { running, waiting: warps.hazard_memory | warps.waiting(), age: &warps.age, length };
         if !queues.is_settled(&now) {
             queues.update(&now);
             self.limit_warps(core, observers);
@@ -201,10 +201,16 @@ impl IssueStage {
 
     /// Makes a scheduler issue; returns the warp that issued.
     #[inline]
-    fn schedule(&mut self, scheduler: usize, core: &mut Core, operands: &mut Operands, observers: &mut Observers) -> Option<usize> {
+    fn schedule(
+        &mut self,
+        scheduler: usize,
+        core: &mut Core,
+        operands: &mut OperandCollectors,
+        observers: &mut Observers,
+    ) -> Option<usize> {
         let warps = &core.warps;
-        let mut ready = warps.valid & self.supervised[scheduler] & !warps.hazard & !warps.waiting() & warps.allowed;
-        let mut full = operands.full(scheduler);
+        let mut ready = warps.valid & self.supervised_warps[scheduler] & !warps.hazard & !warps.waiting() & warps.allowed;
+        let mut full = operands.full_kinds(scheduler);
         while full != 0 {
             ready &= !warps.of_kind[full.trailing_zeros() as usize];
             full &= full - 1;
@@ -229,7 +235,7 @@ impl IssueStage {
         scheduler: usize,
         warp: usize,
         core: &mut Core,
-        operands: &mut Operands,
+        operands: &mut OperandCollectors,
         observers: &mut Observers,
     ) {
         for _ in 1..core.spec.issue_width {
@@ -248,13 +254,13 @@ impl IssueStage {
         scheduler: usize,
         warp: usize,
         core: &mut Core,
-        operands: &mut Operands,
+        operands: &mut OperandCollectors,
         observers: &mut Observers,
     ) -> UnitKind {
         // The bound removes the checks of indices into the arrays of warps.
         let warp = warp % MAX_WARPS;
         let DynInst { index, lanes, .. } = *core.warps.front(warp);
-        observers.issued(warp, core.now);
+        observers.record_issue(warp, core.now);
         core.warps.last_issue[warp] = core.now;
         let cta = core.warps.cta[warp];
         let code = &core.ctas.code(cta)[index as usize];
@@ -262,9 +268,9 @@ impl IssueStage {
         let copies = code.control.async_op.concerns_copies();
         let route = core.routes[class as usize];
         let group = operands.group(scheduler);
-        let (sources, dst_bank) = operands.banks.of(code, warp, group);
+        let (sources, dst_bank) = operands.banks.source_banks_of(code, warp, group);
         core.scoreboard.reserve(warp, dst, route.kind == UnitKind::Mem);
-        let left = if core.warps.replays(warp) { core.replayed(warp) } else { core.warps.left(warp) - 1 };
+        let left = if core.warps.is_replay(warp) { core.record_replay(warp) } else { core.warps.remaining_instructions(warp) - 1 };
         *operands.issue(route.kind, group as u8) = IssuedInst {
             // The whole instruction is copied from one location to the other.
             inst: *core.warps.front(warp),
@@ -333,11 +339,11 @@ impl IssueStage {
     pub(super) fn limit_warps(&mut self, core: &mut Core, observers: &mut Observers) {
         let limited = match self.warp_limit {
             _ if self.paused => 0,
-            Some(limit) => core.warps.oldest(limit),
+            Some(limit) => core.warps.oldest_warps(limit),
             None => u64::MAX,
         };
         let allowed = limited & self.queues.as_ref().map_or(u64::MAX, |queues| queues.ready());
-        core.warps.allow(observers.admitted_warps(allowed & !core.warps.frozen));
+        core.warps.restrict_issue(observers.admitted_warps(allowed & !core.warps.frozen));
     }
 
     /// Updates the limit of warps after a warp began or ended a wait at a barrier, a fence or an atomic, which frees or occupies a position
@@ -356,9 +362,9 @@ impl IssueStage {
 }
 
 /// Returns the state of the warps that an order may use.
-fn view<'a>(core: &'a Core, observers: &'a Observers) -> View<'a> {
+fn view<'a>(core: &'a Core, observers: &'a Observers) -> WarpView<'a> {
     let distance = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.distance());
-    View { age: &core.warps.age, distance, cta: &core.warps.cta, kernels: core.ctas.kernels() }
+    WarpView { age: &core.warps.age, distance, cta: &core.warps.cta, kernels: core.ctas.kernels() }
 }
 
 /// Counts an issued instruction.
@@ -383,7 +389,7 @@ pub(super) fn count_issued(core: &mut Core, warp: usize, code: &StaticInst, lane
 
 /// Returns true if a warp that issued to a unit of kind `before` can issue its next instruction in the same cycle.
 #[inline]
-fn can_follow(before: UnitKind, scheduler: usize, warp: usize, core: &Core, operands: &Operands) -> bool {
+fn can_follow(before: UnitKind, scheduler: usize, warp: usize, core: &Core, operands: &OperandCollectors) -> bool {
     let warps = &core.warps;
     let can = warps.valid & !warps.hazard & !warps.waiting() & warps.allowed;
     if can >> warp & 1 == 0 {
@@ -391,7 +397,7 @@ fn can_follow(before: UnitKind, scheduler: usize, warp: usize, core: &Core, oper
     }
     let kind = warps.kind(warp);
     let same = dual_issue_group(kind) == dual_issue_group(before) && core.spec.dual_issue_distinct;
-    !same && operands.full(scheduler) >> kind as u8 & 1 == 0
+    !same && operands.full_kinds(scheduler) >> kind as u8 & 1 == 0
 }
 
 #[inline]

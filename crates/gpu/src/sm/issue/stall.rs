@@ -18,8 +18,8 @@ use super::super::stall::StallReason;
 /// The row of schedulers without warps, before the rows of the kernels.
 const NO_WARPS_ROW: u32 = 0;
 
-/// Returns the reason why the scheduler of the warp slots `supervised` issues nothing in the present state, and the warps to which it
-/// applies. `blocked_by_memory` are the kinds that wait for collectors of memory instructions, from [`super::Operands::blocked_by_memory`]: the stall is
+/// Returns the reason why the scheduler of the warp slots `supervised_warps` issues nothing in the present state, and the warps to which it
+/// applies. `blocked_by_memory` are the kinds that wait for collectors of memory instructions, from [`super::OperandCollectors::blocked_by_memory`]: the stall is
 /// charged to the owners of the collectors.
 #[inline]
 pub(super) fn stall_reason(warps: &Warps, supervised: u64, blocked_by_memory: u16) -> (StallReason, u64) {
@@ -76,42 +76,43 @@ fn row_of_oldest(core: &Core, warps: u64) -> u32 {
 
 /// Reason of each scheduler, with the first cycle that is not counted.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-pub(super) struct Spans {
-    doing: [StallReason; MAX_SCHEDULERS],
+pub(super) struct StallSpans {
+    reasons: [StallReason; MAX_SCHEDULERS],
     /// The row in which each scheduler is counted.
     row: [u32; MAX_SCHEDULERS],
-    since: [Cycle; MAX_SCHEDULERS],
+    counted_until: [Cycle; MAX_SCHEDULERS],
     /// The cycle up to which `stalled_core_cycles` is counted.
     core_since: Cycle,
 }
 
 /// Reasons, a bit for each, with which a scheduler issues, or its warps are throttled or wait for instructions.
-const BUSY: u32 = 1 << StallReason::Issued as u32 | 1 << StallReason::Throttled as u32 | 1 << StallReason::InstructionBufferEmpty as u32;
+const BUSY_REASONS: u32 =
+    1 << StallReason::Issued as u32 | 1 << StallReason::Throttled as u32 | 1 << StallReason::InstructionBufferEmpty as u32;
 /// Reasons with which the warps of a scheduler are stalled.
-const STALLED: u32 = !(BUSY | 1 << StallReason::NoWarps as u32);
+const STALLED_REASONS: u32 = !(BUSY_REASONS | 1 << StallReason::NoWarps as u32);
 
 const _: () = assert!(StallReason::COUNT <= 32);
 
-impl Spans {
+impl StallSpans {
     pub(super) fn new() -> Self {
         let (doing, since) = ([StallReason::NoWarps; MAX_SCHEDULERS], [Cycle(0); MAX_SCHEDULERS]);
-        Self { doing, row: [NO_WARPS_ROW; MAX_SCHEDULERS], since, core_since: Cycle(0) }
+        Self { reasons: doing, row: [NO_WARPS_ROW; MAX_SCHEDULERS], counted_until: since, core_since: Cycle(0) }
     }
 
     /// Returns the reason of a scheduler.
     #[inline]
     pub(super) fn reason(&self, scheduler: usize) -> StallReason {
-        self.doing[scheduler]
+        self.reasons[scheduler]
     }
 
-    /// Begins another reason of a scheduler in cycle `now`, which is counted in `row` of the counts by reason. [`Spans::count_core`] counts
+    /// Begins another reason of a scheduler in cycle `now`, which is counted in `row` of the counts by reason. [`StallSpans::count_core`] counts
     /// the previous cycles of all schedulers for the SM.
     // There are two callers; one is on the hottest path of an SM.
     #[inline(always)]
     pub(super) fn begin(&mut self, scheduler: usize, (reason, row): (StallReason, u32), now: Cycle, counters: &mut SmStats) {
         debug_assert!(self.core_since == now, "the activity of a scheduler changes before the cycles of the SM are counted");
-        let since = std::mem::replace(&mut self.since[scheduler], now);
-        let before = std::mem::replace(&mut self.doing[scheduler], reason);
+        let since = std::mem::replace(&mut self.counted_until[scheduler], now);
+        let before = std::mem::replace(&mut self.reasons[scheduler], reason);
         let of_before = std::mem::replace(&mut self.row[scheduler], row);
         counters.stalls.at(of_before as usize)[before as usize] += now.0 - since.0;
     }
@@ -121,8 +122,8 @@ impl Spans {
     pub(super) fn count_core(&mut self, now: Cycle, counters: &mut SmStats) {
         let since = std::mem::replace(&mut self.core_since, now);
         // Schedulers that the machine does not have are counted as schedulers without warps.
-        let reasons = self.doing.iter().fold(0, |reasons, doing| reasons | 1 << *doing as u32);
-        let stalled = (reasons & BUSY == 0) & (reasons & STALLED != 0);
+        let reasons = self.reasons.iter().fold(0, |reasons, doing| reasons | 1 << *doing as u32);
+        let stalled = (reasons & BUSY_REASONS == 0) & (reasons & STALLED_REASONS != 0);
         counters.sm.stalled_core_cycles += (now.0 - since.0) * u64::from(stalled);
     }
 
@@ -130,7 +131,7 @@ impl Spans {
     pub(super) fn close(&mut self, schedulers: usize, now: Cycle, counters: &mut SmStats) {
         self.count_core(now, counters);
         for scheduler in 0..schedulers {
-            self.begin(scheduler, (self.doing[scheduler], self.row[scheduler]), now, counters);
+            self.begin(scheduler, (self.reasons[scheduler], self.row[scheduler]), now, counters);
         }
     }
 }

@@ -16,7 +16,7 @@ use super::super::core::bits;
 /// Conditions for which a refused access waits. In each case a change of the tags of its sectors may make it a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
-enum WaitFor {
+enum RetryCondition {
     /// An evictable line; any change of the tags may provide one.
     Line,
     /// A delivered reply, which frees an entry in the MSHR of the address.
@@ -58,12 +58,12 @@ impl Refusals {
     }
 
     #[inline]
-    fn of(&mut self, wait: WaitFor) -> &mut u8 {
+    fn counter_of(&mut self, wait: RetryCondition) -> &mut u8 {
         match wait {
-            WaitFor::Line => &mut self.line,
-            WaitFor::Reply => &mut self.merge,
-            WaitFor::Mshr => &mut self.mshr,
-            WaitFor::QueueEntry | WaitFor::TwoQueueEntries => &mut self.queue,
+            RetryCondition::Line => &mut self.line,
+            RetryCondition::Reply => &mut self.merge,
+            RetryCondition::Mshr => &mut self.mshr,
+            RetryCondition::QueueEntry | RetryCondition::TwoQueueEntries => &mut self.queue,
         }
     }
 }
@@ -80,10 +80,10 @@ struct BankHead {
     /// The sectors of the refused access.
     sectors: SectorMask,
     /// The condition for which the refused access waits.
-    wait: WaitFor,
+    wait: RetryCondition,
     /// The condition of the first refusal, by which the access is counted. `wait` reflects the last look-up, and the number of look-ups
     /// varies.
-    first: WaitFor,
+    first: RetryCondition,
 }
 
 const _: () = assert!(size_of::<BankHead>() == 32);
@@ -116,8 +116,14 @@ impl BankHeads {
     /// If there are more banks than bits in a mask.
     pub(super) fn new(banks: usize) -> Self {
         assert!(banks <= 64, "an L1 of {banks} banks, at most 64 are supported");
-        let front =
-            BankHead { at: Cycle::NEVER, watched: 0, line: Addr(0), sectors: SectorMask(0), wait: WaitFor::Line, first: WaitFor::Line };
+        let front = BankHead {
+            at: Cycle::NEVER,
+            watched: 0,
+            line: Addr(0),
+            sectors: SectorMask(0),
+            wait: RetryCondition::Line,
+            first: RetryCondition::Line,
+        };
         Self {
             coming: 0,
             first: Cycle::NEVER,
@@ -137,7 +143,7 @@ impl BankHeads {
 
     /// Returns the banks that hold an access.
     #[inline]
-    pub(super) fn occupied(&self) -> u64 {
+    pub(super) fn occupied_banks(&self) -> u64 {
         self.coming | self.due | self.refused
     }
 
@@ -149,7 +155,7 @@ impl BankHeads {
 
     /// Returns the banks that remain to be looked up.
     #[inline]
-    pub(super) fn due(&self) -> u64 {
+    pub(super) fn due_banks(&self) -> u64 {
         self.due
     }
 
@@ -201,16 +207,16 @@ impl BankHeads {
         self.clear(bank, bit);
         self.refused |= bit;
         let wait = match reason {
-            FailReason::NoLine => WaitFor::Line,
-            FailReason::MergeFull => WaitFor::Reply,
-            FailReason::NoMshr => WaitFor::Mshr,
-            FailReason::QueueFull if write => WaitFor::QueueEntry,
-            FailReason::QueueFull => WaitFor::TwoQueueEntries,
+            FailReason::NoLine => RetryCondition::Line,
+            FailReason::MergeFull => RetryCondition::Reply,
+            FailReason::NoMshr => RetryCondition::Mshr,
+            FailReason::QueueFull if write => RetryCondition::QueueEntry,
+            FailReason::QueueFull => RetryCondition::TwoQueueEntries,
         };
         let first = before.unwrap_or(wait);
-        *self.refusals.of(first) += 1;
+        *self.refusals.counter_of(first) += 1;
         self.waiting[wait as usize] |= bit;
-        let watched = watched(wait, line, sectors);
+        let watched = watched_bits(wait, line, sectors);
         self.watched_sectors |= watched;
         let front = &mut self.banks[bank];
         *front = BankHead { at: front.at, watched, line, sectors, wait, first };
@@ -222,9 +228,10 @@ impl BankHeads {
     pub(super) fn access_accepted(&mut self, bank: usize, free: usize, mshr: bool) {
         self.clear(bank, 1 << bank);
         if self.due != 0 {
-            let lacking = |wait: WaitFor, lacks: bool| if lacks { self.waiting[wait as usize] } else { 0 };
-            self.due &=
-                !(lacking(WaitFor::Mshr, !mshr) | lacking(WaitFor::TwoQueueEntries, free < 2) | lacking(WaitFor::QueueEntry, free < 1));
+            let lacking = |wait: RetryCondition, lacks: bool| if lacks { self.waiting[wait as usize] } else { 0 };
+            self.due &= !(lacking(RetryCondition::Mshr, !mshr)
+                | lacking(RetryCondition::TwoQueueEntries, free < 2)
+                | lacking(RetryCondition::QueueEntry, free < 1));
         }
     }
 
@@ -235,7 +242,7 @@ impl BankHeads {
         if self.refused & bit != 0 {
             self.refused &= !bit;
             let BankHead { wait, first, .. } = self.banks[bank];
-            *self.refusals.of(first) -= 1;
+            *self.refusals.counter_of(first) -= 1;
             self.waiting[wait as usize] &= !bit;
             self.watched_sectors = bits(self.refused).fold(0, |all, other| all | self.banks[other].watched);
         }
@@ -244,9 +251,9 @@ impl BankHeads {
     /// Records that a request left the miss queue, which has `free` free entries.
     #[inline]
     pub(super) fn request_sent(&mut self, free: usize) {
-        self.due |= self.waiting[WaitFor::QueueEntry as usize];
+        self.due |= self.waiting[RetryCondition::QueueEntry as usize];
         if free >= 2 {
-            self.due |= self.waiting[WaitFor::TwoQueueEntries as usize];
+            self.due |= self.waiting[RetryCondition::TwoQueueEntries as usize];
         }
     }
 
@@ -254,9 +261,9 @@ impl BankHeads {
     #[inline]
     pub(super) fn reply_delivered(&mut self, mshr: bool) {
         if mshr {
-            self.due |= self.waiting[WaitFor::Mshr as usize];
+            self.due |= self.waiting[RetryCondition::Mshr as usize];
         }
-        self.due |= std::mem::take(&mut self.waiting[WaitFor::Reply as usize]);
+        self.due |= std::mem::take(&mut self.waiting[RetryCondition::Reply as usize]);
     }
 
     /// Records a change of the tags of `sectors` of `line`.
@@ -273,7 +280,7 @@ impl BankHeads {
         let mut freed = 0;
         for bank in bits(self.refused) {
             let front = &self.banks[bank];
-            if front.wait == WaitFor::Line || front.line == line && front.sectors.0 & sectors.0 != 0 {
+            if front.wait == RetryCondition::Line || front.line == line && front.sectors.0 & sectors.0 != 0 {
                 freed |= 1 << bank;
             }
         }
@@ -292,8 +299,8 @@ impl BankHeads {
 
 /// Returns the sectors whose change may help an access that was refused `sectors` of `line`, as bits of [`BankHeads::watched_sectors`].
 #[inline]
-fn watched(wait: WaitFor, line: Addr, sectors: SectorMask) -> u64 {
-    if wait == WaitFor::Line { u64::MAX } else { bits_of(line, sectors) }
+fn watched_bits(wait: RetryCondition, line: Addr, sectors: SectorMask) -> u64 {
+    if wait == RetryCondition::Line { u64::MAX } else { bits_of(line, sectors) }
 }
 
 /// Returns the bits of sectors of a line; 16 lines share the bits.
@@ -308,7 +315,7 @@ mod tests {
 
     const NOW: Cycle = Cycle(100);
 
-    fn heads() -> BankHeads {
+    fn bank_heads_with_access() -> BankHeads {
         let mut heads = BankHeads::new(8);
         (0..5).for_each(|bank| heads.set_first(bank, NOW, NOW));
         heads.refuse(0, FailReason::NoLine, false, Addr(0x000), SectorMask(1));
@@ -316,14 +323,14 @@ mod tests {
         heads.refuse(2, FailReason::MergeFull, false, Addr(0x100), SectorMask(1));
         heads.refuse(3, FailReason::QueueFull, true, Addr(0x180), SectorMask(1));
         heads.refuse(4, FailReason::QueueFull, false, Addr(0x200), SectorMask(1));
-        assert_eq!((heads.due(), heads.failed_retries().total()), (0, 5));
+        assert_eq!((heads.due_banks(), heads.failed_retries().total()), (0, 5));
         heads
     }
 
     fn due_after(change: impl FnOnce(&mut BankHeads)) -> u64 {
-        let mut heads = heads();
+        let mut heads = bank_heads_with_access();
         change(&mut heads);
-        heads.due()
+        heads.due_banks()
     }
 
     #[test]
@@ -332,15 +339,15 @@ mod tests {
         heads.set_first(1, Cycle(110), NOW);
         heads.set_first(2, Cycle(105), NOW);
         heads.move_up_to(Cycle(104));
-        assert_eq!((heads.next_look_up(), heads.due(), heads.occupied()), (Cycle(105), 0, 0b110));
+        assert_eq!((heads.next_look_up(), heads.due_banks(), heads.occupied_banks()), (Cycle(105), 0, 0b110));
         heads.move_up_to(Cycle(105));
-        assert_eq!((heads.due(), heads.next_look_up()), (0b100, Cycle(0)));
+        assert_eq!((heads.due_banks(), heads.next_look_up()), (0b100, Cycle(0)));
         heads.access_accepted(2, 9, true);
-        assert_eq!((heads.next_look_up(), heads.occupied()), (Cycle(110), 0b010));
+        assert_eq!((heads.next_look_up(), heads.occupied_banks()), (Cycle(110), 0b010));
         heads.move_up_to(Cycle(111));
-        assert_eq!((heads.due(), heads.occupied()), (0b010, 0b010));
+        assert_eq!((heads.due_banks(), heads.occupied_banks()), (0b010, 0b010));
         heads.set_first(3, Cycle(113), Cycle(112));
-        assert_eq!(heads.due(), 0b1010, "an access that reaches the tags in the next cycle is due");
+        assert_eq!(heads.due_banks(), 0b1010, "an access that reaches the tags in the next cycle is due");
     }
 
     #[test]
@@ -360,50 +367,50 @@ mod tests {
 
     #[test]
     fn accesses_that_would_fail_again_are_not_looked_up() {
-        let mut heads = heads();
+        let mut heads = bank_heads_with_access();
         heads.request_sent(9);
         heads.reply_delivered(true);
-        assert_eq!(heads.due(), 0b11110);
+        assert_eq!(heads.due_banks(), 0b11110);
         heads.access_accepted(2, 1, false);
-        assert_eq!((heads.due(), heads.failed_retries().total(), heads.occupied()), (0b01000, 4, 0b11011));
+        assert_eq!((heads.due_banks(), heads.failed_retries().total(), heads.occupied_banks()), (0b01000, 4, 0b11011));
         heads.reply_delivered(true);
         heads.access_accepted(3, 0, true);
-        assert_eq!((heads.due(), heads.failed_retries().total()), (0b00010, 3));
+        assert_eq!((heads.due_banks(), heads.failed_retries().total()), (0b00010, 3));
     }
 
     #[test]
     fn a_tag_change_retries_accesses_without_a_line_and_of_the_same_sector() {
         assert_eq!(due_after(|heads| heads.tags_changed(Addr(0x200), SectorMask(0b1110))), 0b00001);
-        let mut heads = heads();
+        let mut heads = bank_heads_with_access();
         heads.tags_changed(Addr(0x200), SectorMask(1));
-        assert_eq!(heads.due(), 0b10001);
+        assert_eq!(heads.due_banks(), 0b10001);
         heads.access_accepted(0, 9, true);
         heads.access_accepted(4, 0, false);
         heads.tags_changed(Addr(0x200), SectorMask(1));
-        assert_eq!((heads.due(), heads.failed_retries().total()), (0, 3));
+        assert_eq!((heads.due_banks(), heads.failed_retries().total()), (0, 3));
     }
 
     #[test]
     fn a_tag_change_retries_accesses_with_any_wait() {
-        let mut heads = heads();
+        let mut heads = bank_heads_with_access();
         heads.tags_changed(Addr(0x080), SectorMask(1));
         heads.access_accepted(0, 0, false);
-        assert_eq!(heads.due(), 0b00010);
+        assert_eq!(heads.due_banks(), 0b00010);
     }
 
     #[test]
     fn the_last_refusal_determines_the_wait() {
-        let mut heads = heads();
+        let mut heads = bank_heads_with_access();
         heads.refuse(0, FailReason::QueueFull, true, Addr(0x000), SectorMask(1));
         heads.tags_changed(Addr(0x780), SectorMask(1));
         heads.request_sent(1);
-        assert_eq!((heads.due(), heads.failed_retries().total()), (0b01001, 5));
+        assert_eq!((heads.due_banks(), heads.failed_retries().total()), (0b01001, 5));
     }
 
     #[test]
     fn retry_all_makes_all_refused_accesses_due() {
-        let mut heads = heads();
+        let mut heads = bank_heads_with_access();
         heads.retry_all();
-        assert_eq!((heads.due(), heads.failed_retries().total()), (0b11111, 5));
+        assert_eq!((heads.due_banks(), heads.failed_retries().total()), (0b11111, 5));
     }
 }

@@ -1,7 +1,7 @@
 //! The look-ups of a cycle: the accesses at the ends of the pipes of the banks, up to one per bank.
 
 use warpshard_base::{Addr, Cycle, KernelIndex, SectorMask};
-use warpshard_mem::cache::{Access as Lookup, AccessKind, Outcome, Owner, Probe, Status};
+use warpshard_mem::cache::{AccessKind, AccessOrigin, AccessOutcome, AccessStatus, CacheAccess as Lookup, Probe};
 
 use super::{L1, Requester};
 
@@ -14,7 +14,7 @@ pub(in crate::sm) struct AcceptedAccess {
     pub(in crate::sm) kernel: KernelIndex,
     pub(in crate::sm) sectors: SectorMask,
     pub(in crate::sm) write: bool,
-    pub(in crate::sm) outcome: Outcome,
+    pub(in crate::sm) outcome: AccessOutcome,
     /// The state of the tags before the access, if a consumer needs it.
     pub(in crate::sm) before: Option<Probe>,
 }
@@ -34,7 +34,7 @@ impl L1 {
     #[inline(always)]
     pub(in crate::sm) fn serve(&mut self, ahead: &mut u64, watched: bool, now: Cycle) -> Option<AcceptedAccess> {
         loop {
-            let due = self.heads.due() & *ahead;
+            let due = self.heads.due_banks() & *ahead;
             if due == 0 {
                 return None;
             }
@@ -54,7 +54,7 @@ impl L1 {
         let (addr, sectors, write, set) = (first.addr, first.part.sectors(), first.write, u32::from(first.set));
         let kind = if write { AccessKind::Write } else { AccessKind::Read };
         let kernel = first.part.kernel();
-        let owner = Owner { port: self.port, kernel };
+        let owner = AccessOrigin { port: self.port, kernel };
         let lookup = Lookup { addr, set, sectors, bytes: first.bytes, kind, local: first.local, token: first.requester_bits, owner };
         let requester_bits = first.requester_bits;
         let before = watched.then(|| {
@@ -68,18 +68,18 @@ impl L1 {
             return None;
         }
         let outcome = self.cache.access(&lookup, now);
-        if let Status::Fail(reason) = outcome.status {
+        if let AccessStatus::Fail(reason) = outcome.status {
             self.heads.refuse(bank, reason, write, line, self.affected_sectors(sectors));
             return None;
         }
         let served = AcceptedAccess { addr, requester_bits, kernel, sectors, write, outcome, before };
         self.heads.access_accepted(bank, self.free_queue_entries(), !self.cache.mshr().is_full());
-        self.full &= !(1 << bank);
+        self.full_banks &= !(1 << bank);
         if let Some(next) = self.pipes[bank].next_front() {
             self.heads.set_first(bank, next.at, now);
             self.cache.expect_look_up(next.addr);
         }
-        if outcome.status == Status::Miss {
+        if outcome.status == AccessStatus::Miss {
             // A different line is the victim of the next miss in the set.
             self.cache.expect_room(set);
         }

@@ -10,11 +10,11 @@ mod requester;
 
 use warpshard_base::{Addr, Cycle, KernelIndex, KernelSectors, PortId, Ring, SECTOR_BYTES, SectorMask};
 use warpshard_config::machine::{Cache, L1 as Spec};
-use warpshard_mem::cache::{DataCache, Down, Prefetcher, Probe, Waiter};
+use warpshard_mem::cache::{DataCache, DownstreamRequest, Prefetcher, Probe, Waiter};
 use warpshard_seam::{CacheSite, Level, UserPolicies};
 
-use super::coalesce::Access;
-use super::net::Reply;
+use super::coalesce::CoalescedAccess;
+use super::net::MemoryReply;
 use bank_heads::BankHeads;
 pub(super) use bank_heads::Refusals;
 pub(super) use look_up::AcceptedAccess;
@@ -66,7 +66,7 @@ pub(super) struct L1 {
     bank_mask: Option<u32>,
     pipes: Box<[Ring<PipeEntry>]>,
     /// Banks whose pipe is full.
-    full: u64,
+    full_banks: u64,
     heads: BankHeads,
     miss_queue: u32,
     latency: u32,
@@ -75,7 +75,7 @@ pub(super) struct L1 {
     /// Fill bandwidth in sectors per cycle.
     fills: u32,
     /// The cycle of the last fill, and the number of fills in it.
-    filled: (Cycle, u32),
+    sectors_filled: (Cycle, u32),
     pub(super) prefetcher: Option<Box<Prefetcher>>,
 }
 
@@ -86,18 +86,18 @@ impl L1 {
         let site = CacheSite { distance, degree, ..CacheSite::new(Level::L1(port.0), cache.sets, max_ways(cache, spec), cache.line_bytes) };
         let banks = spec.banks.max(1) as usize;
         Self {
-            cache: DataCache::at(Level::L1(port.0), cache, max_ways(cache, spec), spec.write_ratio, own),
+            cache: DataCache::with_policies(Level::L1(port.0), cache, max_ways(cache, spec), spec.write_ratio, own),
             port,
             line_cache: !cache.sectored,
             bank_mask: banks.is_power_of_two().then_some(banks as u32 - 1),
             pipes: (0..banks).map(|_| Ring::new(latency as usize)).collect(),
-            full: 0,
+            full_banks: 0,
             heads: BankHeads::new(banks),
             miss_queue: cache.miss_queue,
             latency,
             partial: Vec::new(),
             fills: spec.fills.max(1),
-            filled: (Cycle(0), 0),
+            sectors_filled: (Cycle(0), 0),
             prefetcher: Prefetcher::new(spec.prefetch, &site, own).map(Box::new),
         }
     }
@@ -143,7 +143,7 @@ impl L1 {
     }
 
     #[inline]
-    fn bank(&self, access: &Access) -> usize {
+    fn bank(&self, access: &CoalescedAccess) -> usize {
         let sector = (access.addr.0 / SECTOR_BYTES) as usize;
         match self.bank_mask {
             Some(mask) => sector & mask as usize,
@@ -153,25 +153,25 @@ impl L1 {
 
     /// Returns the bank of an access, as a set.
     #[inline]
-    pub(super) fn bank_of(&self, access: &Access) -> u64 {
+    pub(super) fn bank_of(&self, access: &CoalescedAccess) -> u64 {
         1 << self.bank(access)
     }
 
     /// Returns true if a pipe of `banks` is full.
     #[inline]
     pub(super) fn is_full(&self, banks: u64) -> bool {
-        self.full & banks != 0
+        self.full_banks & banks != 0
     }
 
     /// Inserts accesses into the pipes of their banks, from the end of `accesses` on, until the bank of an access is full or already
     /// accepted one in this cycle. Returns the number of inserted accesses.
     // There is one caller, which runs for every access.
     #[inline(always)]
-    pub(super) fn enter(&mut self, accesses: &[Access], group: AccessGroup, now: Cycle) -> usize {
+    pub(super) fn enter(&mut self, accesses: &[CoalescedAccess], group: AccessGroup, now: Cycle) -> usize {
         let AccessGroup { requester, kernel, write, local, ahead, signature } = group;
         let requester_bits = requester.encode();
         let at = now.after(u64::from(self.latency));
-        let (mut closed, mut count) = (self.full, 0);
+        let (mut closed, mut count) = (self.full_banks, 0);
         let (mut line, mut set) = (Addr(u64::MAX), 0);
         for access in accesses.iter().rev() {
             let bank = self.bank(access);
@@ -181,7 +181,7 @@ impl L1 {
             closed |= 1 << bank;
             count += 1;
             let pipe = &mut self.pipes[bank];
-            let Access { addr, bytes, sectors, .. } = *access;
+            let CoalescedAccess { addr, bytes, sectors, .. } = *access;
             let addr = if sectors.0 & (sectors.0 - 1) != 0 { addr.line() } else { addr };
             let bytes = if write { bytes } else { signature };
             if pipe.is_empty() {
@@ -203,7 +203,7 @@ impl L1 {
                 write,
                 local,
             });
-            self.full |= u64::from(pipe.is_full()) << bank;
+            self.full_banks |= u64::from(pipe.is_full()) << bank;
         }
         if ahead != 0 {
             self.request_prefetches(&accesses[accesses.len() - count..], group, at);
@@ -237,8 +237,8 @@ impl L1 {
 
     /// Returns the number of requests to the next level that wait to be sent.
     #[inline]
-    pub(super) fn queued(&self) -> usize {
-        self.cache.queued()
+    pub(super) fn queued_requests(&self) -> usize {
+        self.cache.queued_requests()
     }
 
     /// Returns the MSHR of the fetch of a sector.
@@ -253,13 +253,13 @@ impl L1 {
     }
 
     /// Returns the oldest request to the next level.
-    pub(super) fn oldest_down(&self) -> Option<&Down> {
+    pub(super) fn oldest_down(&self) -> Option<&DownstreamRequest> {
         self.cache.oldest_down()
     }
 
     /// Removes and returns the oldest request to the next level.
     #[inline]
-    pub(super) fn pop_down(&mut self) -> Option<Down> {
+    pub(super) fn pop_down(&mut self) -> Option<DownstreamRequest> {
         let down = self.cache.pop_down()?;
         self.heads.request_sent(self.free_queue_entries());
         Some(down)
@@ -268,12 +268,12 @@ impl L1 {
     /// Returns the number of free entries in the miss queue.
     #[inline]
     fn free_queue_entries(&self) -> usize {
-        self.miss_queue as usize - self.cache.queued()
+        self.miss_queue as usize - self.cache.queued_requests()
     }
 
     /// Returns the failed retries, by cause, of a cycle in which the L1 does nothing else.
     #[inline]
-    pub(super) fn retries(&self) -> Refusals {
+    pub(super) fn failed_retries(&self) -> Refusals {
         self.heads.failed_retries()
     }
 
@@ -322,18 +322,18 @@ impl L1 {
     /// Returns true if the fill port, which accepted a sector in this cycle, accepts another one.
     #[inline]
     fn can_fill_more(&self, now: Cycle) -> bool {
-        self.filled.0 == now && self.filled.1 < self.fills
+        self.sectors_filled.0 == now && self.sectors_filled.1 < self.fills
     }
 
     /// Writes the data of the fetch of an MSHR into the cache; returns `false` if the fill port is busy.
     // There is one caller, which runs for every access.
     #[inline(always)]
-    pub(super) fn fill(&mut self, entry: u16, reply: &Reply, now: Cycle) -> bool {
+    pub(super) fn fill(&mut self, entry: u16, reply: &MemoryReply, now: Cycle) -> bool {
         if !self.cache.fill_port_free(now) && !self.can_fill_more(now) {
             return false;
         }
         if self.fills > 1 {
-            self.filled = if self.filled.0 == now { (now, self.filled.1 + 1) } else { (now, 1) };
+            self.sectors_filled = if self.sectors_filled.0 == now { (now, self.sectors_filled.1 + 1) } else { (now, 1) };
         }
         self.tags_changed(reply.addr.line(), reply.sectors);
         if self.line_cache {
@@ -372,7 +372,7 @@ impl L1 {
     /// Prefetches the data to which the lines of [`L1::prefetch`] point.
     #[inline]
     pub(super) fn prefetch_pipes(&self) {
-        let mut left = self.heads.occupied();
+        let mut left = self.heads.occupied_banks();
         while left != 0 {
             self.pipes[left.trailing_zeros() as usize].prefetch();
             left &= left - 1;
@@ -384,14 +384,14 @@ impl L1 {
     /// accepts a request. The prefetcher is excluded: see [`L1::next_prefetch`].
     #[inline]
     pub(super) fn next_event(&self, now: Cycle, can_send: bool) -> Cycle {
-        let busy = self.cache.has_ready() | (can_send & (self.cache.queued() > 0));
+        let busy = self.cache.has_ready() | (can_send & (self.cache.queued_requests() > 0));
         if busy { now } else { self.heads.next_look_up().max(now) }
     }
 
     /// Returns a description of the waiting accesses for the deadlock report.
     pub(super) fn describe(&self) -> String {
         let piped = self.pipes.iter().map(Ring::len).sum::<usize>();
-        let (queued, misses) = (self.cache.queued(), self.cache.mshr().used());
+        let (queued, misses) = (self.cache.queued_requests(), self.cache.mshr().used_entries());
         format!("L1 with {piped} accesses in its pipes, {misses} outstanding misses, {queued} requests to send")
     }
 }

@@ -4,9 +4,9 @@
 //! The code is separate from the rest of the L1, since most L1s have no prefetcher.
 
 use warpshard_base::{Addr, Cycle, SectorMask};
-use warpshard_mem::cache::{Access as Lookup, AccessKind, Owner, PrefetchRequest, PrefetchStatus, Status};
+use warpshard_mem::cache::{AccessKind, AccessOrigin, AccessStatus, CacheAccess as Lookup, PrefetchRequest, PrefetchStatus};
 
-use super::super::coalesce::Access;
+use super::super::coalesce::CoalescedAccess;
 use super::{AccessGroup, L1, Requester};
 
 impl L1 {
@@ -14,13 +14,13 @@ impl L1 {
     /// accesses.
     #[cold]
     #[inline(never)]
-    pub(super) fn request_prefetches(&mut self, accesses: &[Access], group: AccessGroup, at: Cycle) {
+    pub(super) fn request_prefetches(&mut self, accesses: &[CoalescedAccess], group: AccessGroup, at: Cycle) {
         let Some(prefetcher) = &mut self.prefetcher else { return };
         for access in accesses.iter().rev() {
             let addr = Addr(access.addr.0.wrapping_add_signed(group.ahead.into()));
             let whole = access.sectors.count() > 1;
             let (addr, sectors) = if whole { (addr.line(), access.sectors) } else { (addr.sector(), SectorMask::of(addr)) };
-            prefetcher.enqueue(PrefetchRequest { at, addr, sectors, owner: Owner { port: self.port, kernel: group.kernel } });
+            prefetcher.enqueue(PrefetchRequest { at, addr, sectors, owner: AccessOrigin { port: self.port, kernel: group.kernel } });
         }
     }
 
@@ -34,7 +34,7 @@ impl L1 {
     /// Notifies the prefetcher that a load read a sector.
     #[cold]
     #[inline(never)]
-    pub(super) fn train_prefetcher(&mut self, access: &Lookup, found: Status, now: Cycle) {
+    pub(super) fn train_prefetcher(&mut self, access: &Lookup, found: AccessStatus, now: Cycle) {
         if let Some(prefetcher) = &mut self.prefetcher {
             prefetcher.read(access, found, now);
         }

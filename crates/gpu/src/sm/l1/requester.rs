@@ -19,33 +19,33 @@ pub(in crate::sm) enum Requester {
     Prefetch,
 }
 
-const LOAD: u32 = 0;
-const STORE: u32 = 1;
-const PREFETCH: u32 = 2;
-const KIND: u32 = 30;
+const LOAD_KIND: u32 = 0;
+const STORE_KIND: u32 = 1;
+const PREFETCH_KIND: u32 = 2;
+const KIND_SHIFT: u32 = 30;
 /// First bit of the warp of a store; the generation is below.
-const WARP: u32 = 8;
+const WARP_SHIFT: u32 = 8;
 
 impl Requester {
     /// Returns the requester as 32 bits.
     #[inline]
     pub(in crate::sm) fn encode(self) -> u32 {
         match self {
-            Self::Load { load } => LOAD << KIND | u32::from(load),
+            Self::Load { load } => LOAD_KIND << KIND_SHIFT | u32::from(load),
             Self::Store { warp, generation } => {
                 debug_assert!(warp < 64, "warp {warp}");
-                STORE << KIND | u32::from(warp) << WARP | u32::from(generation)
+                STORE_KIND << KIND_SHIFT | u32::from(warp) << WARP_SHIFT | u32::from(generation)
             }
-            Self::Prefetch => PREFETCH << KIND,
+            Self::Prefetch => PREFETCH_KIND << KIND_SHIFT,
         }
     }
 
     /// Returns the requester that [`Requester::encode`] encoded as `bits`.
     #[inline]
     pub(in crate::sm) fn decode(bits: u32) -> Self {
-        match bits >> KIND {
-            LOAD => Self::Load { load: bits as u16 },
-            STORE => Self::Store { warp: (bits >> WARP & 63) as u8, generation: bits as u8 },
+        match bits >> KIND_SHIFT {
+            LOAD_KIND => Self::Load { load: bits as u16 },
+            STORE_KIND => Self::Store { warp: (bits >> WARP_SHIFT & 63) as u8, generation: bits as u8 },
             _ => Self::Prefetch,
         }
     }

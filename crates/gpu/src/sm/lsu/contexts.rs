@@ -40,13 +40,13 @@ pub(super) struct ContextPart {
 
 /// The contexts in transfer.
 #[derive(Debug, warpshard_state::State)]
-pub(super) struct Contexts {
+pub(super) struct ContextTransfers {
     transfers: Vec<ContextTransfer>,
     /// True if a packet has one sector instead of a line.
     by_sector: bool,
 }
 
-impl Contexts {
+impl ContextTransfers {
     pub(super) fn new(by_sector: bool) -> Self {
         Self { transfers: Vec::new(), by_sector }
     }
@@ -92,8 +92,8 @@ mod tests {
     use crate::test_machine::kernel_info;
     use warpshard_base::AppId;
 
-    fn begun(by_sector: bool, bytes: u64) -> Contexts {
-        let mut contexts = Contexts::new(by_sector);
+    fn begin_transfer(by_sector: bool, bytes: u64) -> ContextTransfers {
+        let mut contexts = ContextTransfers::new(by_sector);
         let info = KernelInfo { app: AppId(1), ..kernel_info(64, 8) };
         contexts.begin(MemOp::Write, 0b1100, (KernelIndex(3), &info), CtaIndex(5), bytes);
         contexts
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_context_is_sent_once_and_completes_with_its_last_reply() {
-        let mut contexts = begun(true, 100);
+        let mut contexts = begin_transfer(true, 100);
         let parts: Vec<ContextPart> = std::iter::from_fn(|| contexts.pop()).collect();
         assert_eq!(parts.iter().map(|part| part.addr.0 - parts[0].addr.0).collect::<Vec<_>>(), [0, 32, 64, 96]);
         assert!(parts.iter().all(|part| part.warp == 2 && part.addr.application() == 1));
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn contexts_are_sent_as_lines_without_sector_requests() {
-        let mut contexts = begun(false, 256);
+        let mut contexts = begin_transfer(false, 256);
         assert_eq!(contexts.next_event(Cycle(9), true), Cycle(9));
         assert_eq!(contexts.next_event(Cycle(9), false), Cycle::NEVER);
         assert_eq!(std::iter::from_fn(|| contexts.pop()).map(|part| part.sectors).collect::<Vec<_>>(), [SectorMask::ALL; 2]);

@@ -8,11 +8,11 @@ use warpshard_seam::Identity;
 use warpshard_workload::{AsyncOp, CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};
 
 use super::super::coalesce;
-use super::super::core::{COPIES, COUNTERS, Core, NOBODY};
+use super::super::core::{COPY_RESULT, Core, FIRST_ASYNC_RESULT, NO_WARP};
 use super::super::operands::IssuedInst;
-use super::super::writeback::{Completion, Wheel};
+use super::super::writeback::{Completion, CompletionWheel};
 use super::loads::Load;
-use super::{Entry, Lsu, Work, local, shared};
+use super::{Lsu, LsuEntry, LsuWork, local, shared};
 
 /// The register number of a discarded result.
 const RZ: u16 = 255;
@@ -21,9 +21,9 @@ impl Lsu {
     /// Enters an instruction into the unit.
     // Not inlined: the frame of the caller would hold all arrays of this function.
     #[inline(never)]
-    pub(super) fn enter(&mut self, issued: &IssuedInst, core: &mut Core, arithmetic: &mut Wheel) {
-        let mut entry = Entry {
-            work: Work::Nothing,
+    pub(super) fn enter(&mut self, issued: &IssuedInst, core: &mut Core, arithmetic: &mut CompletionWheel) {
+        let mut entry = LsuEntry {
+            work: LsuWork::Nothing,
             op: MemOp::Read,
             warp: issued.warp,
             bank: issued.dst_bank,
@@ -40,7 +40,7 @@ impl Lsu {
         };
         self.accesses.clear();
         self.bank = 0;
-        if issued.warp == NOBODY {
+        if issued.warp == NO_WARP {
             // A squashed instruction passes through the unit without an access.
             self.entry = Some(entry);
             return;
@@ -68,12 +68,12 @@ impl Lsu {
         self.entry = Some(entry);
     }
 
-    fn enter_shared(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut Entry, core: &mut Core) {
+    fn enter_shared(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut LsuEntry, core: &mut Core) {
         if core.peers.is_some() && self.enter_remote(issued, mem, entry, core) {
             return;
         }
         let warp = usize::from(issued.warp);
-        entry.work = if mem.kind == MemKind::Store { Work::SharedStore } else { Work::SharedLoad };
+        entry.work = if mem.kind == MemKind::Store { LsuWork::SharedStore } else { LsuWork::SharedLoad };
         let kernel = core.kernel_of(warp);
         let counters = core.counters.kernels.at(kernel.index());
         counters.shared_instructions += 1;
@@ -100,7 +100,7 @@ impl Lsu {
     }
 
     /// Enters an access to constants, which completes immediately or after the miss latency of the constant cache.
-    fn enter_constant(&mut self, issued: &IssuedInst, entry: &mut Entry, core: &mut Core, arithmetic: &mut Wheel) {
+    fn enter_constant(&mut self, issued: &IssuedInst, entry: &mut LsuEntry, core: &mut Core, arithmetic: &mut CompletionWheel) {
         let warp = usize::from(issued.warp);
         let kernel = core.kernel_of(warp);
         core.counters.kernels.at(kernel.index()).constant_accesses += 1;
@@ -118,7 +118,7 @@ impl Lsu {
         }
     }
 
-    fn enter_global(&mut self, issued: &IssuedInst, mem: &MemInst, local: bool, entry: &mut Entry, core: &mut Core) {
+    fn enter_global(&mut self, issued: &IssuedInst, mem: &MemInst, local: bool, entry: &mut LsuEntry, core: &mut Core) {
         let warp = usize::from(issued.warp);
         let kernel = core.kernel_of(warp);
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
@@ -131,17 +131,17 @@ impl Lsu {
         };
         let mut copied_past = false;
         if let AsyncOp::Copy { past_l1 } = core.code_of(warp)[issued.inst.index as usize].control.async_op {
-            entry.dst = COUNTERS + COPIES;
+            entry.dst = FIRST_ASYNC_RESULT + COPY_RESULT;
             copied_past = past_l1;
         }
         entry.bypass = atomic || tagged || beyond || copied_past || self.l1.is_none();
         entry.local = local;
         let counters = core.counters.kernels.at(kernel.index());
         (entry.op, entry.work) = match mem.kind {
-            MemKind::Store => (MemOp::Write, Work::Store),
-            MemKind::Load => (MemOp::Read, Work::Nothing),
-            MemKind::Atomic => (MemOp::Atomic, Work::Nothing),
-            MemKind::Reduction => (MemOp::Reduction, Work::Nothing),
+            MemKind::Store => (MemOp::Write, LsuWork::Store),
+            MemKind::Load => (MemOp::Read, LsuWork::Nothing),
+            MemKind::Atomic => (MemOp::Atomic, LsuWork::Nothing),
+            MemKind::Reduction => (MemOp::Reduction, LsuWork::Nothing),
         };
         match mem.kind {
             MemKind::Store => counters.store_instructions += 1,
@@ -153,12 +153,12 @@ impl Lsu {
         }
         counters.requested_bytes += u64::from(issued.inst.lanes) * u64::from(mem.width);
         if mem.kind != MemKind::Load && !local {
-            core.ctas.writes(core.warps.cta[warp], issued.inst.index);
+            core.ctas.record_write(core.warps.cta[warp], issued.inst.index);
         }
         self.coalesce(issued, mem, atomic, entry, core);
         let accesses = &self.accesses;
         core.counters.kernels.at(kernel.index()).memory_accesses += accesses.len() as u64;
-        if entry.work != Work::Store && !accesses.is_empty() {
+        if entry.work != LsuWork::Store && !accesses.is_empty() {
             let sectors = || accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
             let pending = if entry.bypass { sectors() as u16 } else { accesses.len() as u16 };
             let (warp, bank, dst, left) = (issued.warp, issued.dst_bank, entry.dst, issued.left);
@@ -166,25 +166,25 @@ impl Lsu {
             if !load.is_copy() {
                 load.transfer = self.loads.transfer(mem.width.into());
             }
-            entry.work = Work::Load(self.loads.add(load, core));
+            entry.work = LsuWork::Load(self.loads.add(load, core));
             self.train(issued, entry);
         }
     }
 
     /// Trains the prefetcher of the L1, if there is one, with a load.
     #[inline]
-    fn train(&mut self, issued: &IssuedInst, entry: &mut Entry) {
+    fn train(&mut self, issued: &IssuedInst, entry: &mut LsuEntry) {
         if let (Some(l1), Some(access)) = (&mut self.l1, self.accesses.first())
             && let (Some(prefetcher), false) = (&mut l1.prefetcher, entry.bypass)
         {
-            let load = cache::LoadAt { warp: issued.warp, inst: issued.inst.index, addr: access.addr };
+            let load = cache::LoadAccess { warp: issued.warp, inst: issued.inst.index, addr: access.addr };
             // A distance beyond 2 GiB is no stride of an array.
             entry.ahead = prefetcher.ahead(load).try_into().unwrap_or(0);
         }
     }
 
     /// Enters a texture load, which makes an access to each line that it touches.
-    fn enter_texture(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut Entry, core: &mut Core) {
+    fn enter_texture(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut LsuEntry, core: &mut Core) {
         let warp = usize::from(issued.warp);
         let Some(texture) = &mut self.texture else { return };
         texture.counters.texture_instructions += 1;
@@ -200,11 +200,11 @@ impl Lsu {
         let transfer = self.loads.transfer(mem.width.into());
         let (warp, bank, dst, left) = (issued.warp, issued.dst_bank, issued.dst, issued.left);
         let load = Load { warp, bank, dst, pending, transfer, kernel, left, atomic: false };
-        entry.work = Work::Load(self.loads.add(load, core));
+        entry.work = LsuWork::Load(self.loads.add(load, core));
     }
 
     /// Coalesces the accesses of an instruction.
-    fn coalesce(&mut self, issued: &IssuedInst, mem: &MemInst, atomic: bool, entry: &Entry, core: &Core) {
+    fn coalesce(&mut self, issued: &IssuedInst, mem: &MemInst, atomic: bool, entry: &LsuEntry, core: &Core) {
         let warp = usize::from(issued.warp);
         let stream = core.warps.stream(warp);
         let width = u32::from(mem.width.max(1));
@@ -231,7 +231,7 @@ impl Lsu {
             coalesce::atomic(&addresses[..count], width, accesses);
         } else if entry.local {
             let windows = core.ctas.windows(core.warps.cta[warp]);
-            let layout = local::Layout {
+            let layout = local::ThreadPosition {
                 sm: u64::from(core.id.0),
                 sms: u64::from(self.sms),
                 threads: windows.threads,

@@ -9,12 +9,12 @@ use warpshard_base::{Addr, SECTOR_BYTES, SectorMask};
 use warpshard_state::StateError;
 
 /// The end of a list of joined loads.
-const NONE: u16 = u16::MAX;
+const NO_LOAD: u16 = u16::MAX;
 
 /// A slot for an outstanding sector.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-struct Flight {
-    /// The sector; `taken` is true if the slot is in use.
+struct OutstandingSector {
+    /// The sector; `taken_slots` is true if the slot is in use.
     addr: Addr,
     occupied: bool,
     /// True if a load joined the request that left last.
@@ -26,30 +26,35 @@ struct Flight {
 /// Outstanding sectors of loads that bypass the L1, each in the slot that its address selects, and the loads that joined.
 #[derive(Debug, warpshard_state::State)]
 #[state(checked)]
-pub(super) struct Flights {
-    slots: Box<[Flight]>,
+pub(super) struct OutstandingSectors {
+    slots: Box<[OutstandingSector]>,
     /// Joined loads, each with the index of the preceding one.
-    joined: Vec<(u16, u16)>,
+    joined_loads: Vec<(u16, u16)>,
     free: Vec<u16>,
     /// Loads whose sector arrived.
-    arrived: VecDeque<u16>,
+    arrived_loads: VecDeque<u16>,
 }
 
-impl Flights {
+impl OutstandingSectors {
     /// Creates `slots` slots.
     pub(super) fn new(slots: u32) -> Self {
-        let none = Flight { addr: Addr(0), occupied: false, is_joined: false, last: NONE };
+        let none = OutstandingSector { addr: Addr(0), occupied: false, is_joined: false, last: NO_LOAD };
         // Capacity for one load per slot; a run that needs more grows the list.
         let slots = vec![none; slots as usize].into_boxed_slice();
         let count = slots.len();
-        Self { slots, joined: Vec::with_capacity(count), free: Vec::with_capacity(count), arrived: VecDeque::with_capacity(count) }
+        Self {
+            slots,
+            joined_loads: Vec::with_capacity(count),
+            free: Vec::with_capacity(count),
+            arrived_loads: VecDeque::with_capacity(count),
+        }
     }
 
     /// Refuses saved lists of loads that have no end.
     fn check(&self) -> Result<(), StateError> {
-        let some = |at: u16| (at != NONE).then_some(usize::from(at));
+        let some = |at: u16| (at != NO_LOAD).then_some(usize::from(at));
         let starts = self.slots.iter().filter(|slot| slot.occupied).filter_map(|slot| some(slot.last));
-        warpshard_state::check_lists_end(self.joined.len(), starts, |at| some(self.joined[at].1))
+        warpshard_state::check_lists_end(self.joined_loads.len(), starts, |at| some(self.joined_loads[at].1))
     }
 
     /// Requests a sector for a load. Returns true if the load waits for an outstanding request that no other load joined; else it sends a
@@ -59,7 +64,7 @@ impl Flights {
         let Some(slot) = self.slot_of(addr) else { return false };
         let flight = &mut self.slots[slot];
         if !flight.occupied {
-            *flight = Flight { addr, occupied: true, is_joined: false, last: NONE };
+            *flight = OutstandingSector { addr, occupied: true, is_joined: false, last: NO_LOAD };
             return false;
         }
         if flight.addr != addr {
@@ -72,12 +77,12 @@ impl Flights {
         let entry = (load, flight.last);
         flight.last = match self.free.pop() {
             Some(number) => {
-                self.joined[usize::from(number)] = entry;
+                self.joined_loads[usize::from(number)] = entry;
                 number
             }
-            None if self.joined.len() < usize::from(NONE) => {
-                self.joined.push(entry);
-                (self.joined.len() - 1) as u16
+            None if self.joined_loads.len() < usize::from(NO_LOAD) => {
+                self.joined_loads.push(entry);
+                (self.joined_loads.len() - 1) as u16
             }
             None => return false,
         };
@@ -100,7 +105,7 @@ impl Flights {
 
     /// Records the arrival of a sector.
     #[inline]
-    pub(super) fn land(&mut self, addr: Addr) {
+    pub(super) fn record_arrival(&mut self, addr: Addr) {
         let Some(slot) = self.slot_of(addr) else { return };
         let flight = &mut self.slots[slot];
         if !flight.occupied || flight.addr != addr {
@@ -108,9 +113,9 @@ impl Flights {
         }
         flight.occupied = false;
         let mut next = flight.last;
-        while next != NONE {
-            let (load, before) = self.joined[usize::from(next)];
-            self.arrived.push_back(load);
+        while next != NO_LOAD {
+            let (load, before) = self.joined_loads[usize::from(next)];
+            self.arrived_loads.push_back(load);
             self.free.push(next);
             next = before;
         }
@@ -119,13 +124,13 @@ impl Flights {
     /// Returns true if a load whose sector arrived waits for completion.
     #[inline]
     pub(super) fn has_landed(&self) -> bool {
-        !self.arrived.is_empty()
+        !self.arrived_loads.is_empty()
     }
 
     /// Removes and returns the next load whose sector arrived.
     #[inline]
     pub(super) fn next_landed(&mut self) -> Option<u16> {
-        self.arrived.pop_front()
+        self.arrived_loads.pop_front()
     }
 
     #[inline]
@@ -142,29 +147,29 @@ mod tests {
 
     #[test]
     fn loads_join_an_outstanding_sector_until_it_arrives() {
-        let mut flights = Flights::new(16);
+        let mut flights = OutstandingSectors::new(16);
         assert!(!flights.join(Addr(0x40), 1));
         assert!(flights.join(Addr(0x40), 2));
         assert!(!flights.join(Addr(0x60), 3));
         assert!(!flights.join(Addr(0x40), 3), "two loads share a request");
         assert!(flights.join(Addr(0x40), 4));
-        flights.land(Addr(0x60));
+        flights.record_arrival(Addr(0x60));
         assert!(!flights.has_landed());
-        flights.land(Addr(0x40));
+        flights.record_arrival(Addr(0x40));
         assert_eq!([flights.next_landed(), flights.next_landed(), flights.next_landed()], [Some(4), Some(2), None]);
         assert!(!flights.join(Addr(0x40), 5), "a sector that arrived has to be requested again");
-        let mut none = Flights::new(0);
+        let mut none = OutstandingSectors::new(0);
         assert!(!none.join(Addr(0x40), 1) && !none.join(Addr(0x40), 2));
     }
 
     #[test]
     fn a_slot_holds_one_sector() {
-        let mut flights = Flights::new(1);
+        let mut flights = OutstandingSectors::new(1);
         assert!(!flights.join(Addr(0x40), 1));
         assert!(!flights.join(Addr(0x80), 2));
         assert!(!flights.join(Addr(0x80), 3));
         assert!(flights.join(Addr(0x40), 4));
-        flights.land(Addr(0x80));
+        flights.record_arrival(Addr(0x80));
         assert!(!flights.has_landed());
     }
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use warpshard_base::{Cycle, KernelIndex, WARP_SIZE};
 use warpshard_workload::NO_REGISTER;
 
-use super::super::core::{COPIES, COUNTERS, Core, NOBODY, is_in};
+use super::super::core::{COPY_RESULT, Core, FIRST_ASYNC_RESULT, NO_WARP, is_in};
 
 /// An outstanding load.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
@@ -38,39 +38,39 @@ impl Load {
     /// Returns true for a copy to shared memory, which writes no register.
     #[inline]
     pub(super) fn is_copy(&self) -> bool {
-        self.dst == COUNTERS + COPIES
+        self.dst == FIRST_ASYNC_RESULT + COPY_RESULT
     }
 }
 
 /// Outstanding loads, by number.
 #[derive(Debug, warpshard_state::State)]
-pub(super) struct Loads {
+pub(super) struct OutstandingLoads {
     slots: Vec<Load>,
     free: Vec<u16>,
     /// The first cycle whose outstanding loads are not counted.
-    since: Cycle,
+    counted_until: Cycle,
     /// True if an arithmetic unit has had an instruction since cycle `since`.
     pub(super) overlapped: bool,
     /// Bytes per cycle on the path to the registers; 0 for no limit.
     return_bytes: u32,
     /// Loads in transfer to the registers and the cycles of their arrival in ascending order, by scheduler.
-    returning: Box<[VecDeque<(Cycle, u16)>]>,
+    returning_loads: Box<[VecDeque<(Cycle, u16)>]>,
     /// Cycles from the tags of the L1 to the data of a hit.
     data_latency: u64,
     /// Loads whose last part hit, with the arrival cycle of their data.
     hits: VecDeque<(Cycle, u16)>,
 }
 
-impl Loads {
+impl OutstandingLoads {
     pub(super) fn new(return_bytes: u32, schedulers: u32, data_latency: u32) -> Self {
         let returning = vec![VecDeque::new(); if return_bytes == 0 { 0 } else { schedulers as usize }].into();
         Self {
             slots: Vec::with_capacity(64),
             free: Vec::with_capacity(64),
-            since: Cycle(0),
+            counted_until: Cycle(0),
             overlapped: false,
             return_bytes,
-            returning,
+            returning_loads: returning,
             data_latency: u64::from(data_latency),
             hits: VecDeque::new(),
         }
@@ -100,7 +100,7 @@ impl Loads {
 
     /// Returns the number of outstanding loads.
     #[inline]
-    pub(super) fn outstanding(&self) -> u64 {
+    pub(super) fn outstanding_count(&self) -> u64 {
         (self.slots.len() - self.free.len()) as u64
     }
 
@@ -108,23 +108,23 @@ impl Loads {
     /// changed.
     #[inline]
     pub(super) fn count(&mut self, at: Cycle, core: &mut Core) {
-        let cycles = at.0 - self.since.0;
-        let waited = cycles * self.outstanding();
-        self.since = at;
+        let cycles = at.0 - self.counted_until.0;
+        let waited = cycles * self.outstanding_count();
+        self.counted_until = at;
         core.counters.sm.load_cycles += waited;
         core.counters.sm.load_overlapped_cycles += if self.overlapped { waited } else { 0 };
     }
 
     /// Returns the outstanding loads of `warps`, in no particular order.
     pub(super) fn of_warps(&self, warps: u64) -> impl Iterator<Item = &Load> {
-        let returning = self.returning.iter().flatten().chain(&self.hits).map(|(_, slot)| self.get(*slot));
+        let returning = self.returning_loads.iter().flatten().chain(&self.hits).map(|(_, slot)| self.get(*slot));
         self.slots.iter().filter(|load| load.pending > 0).chain(returning).filter(move |load| is_in(warps, load.warp))
     }
 
     /// Squashes the outstanding loads of `warps`: their data arrives, but no register is written.
     pub(super) fn squash(&mut self, warps: u64) {
         for load in self.slots.iter_mut().filter(|load| is_in(warps, load.warp)) {
-            (load.warp, load.dst, load.transfer) = (NOBODY, NO_REGISTER, 0);
+            (load.warp, load.dst, load.transfer) = (NO_WARP, NO_REGISTER, 0);
         }
     }
 
@@ -159,9 +159,9 @@ impl Loads {
         match transfer {
             0 => self.end_load(slot, core),
             cycles => {
-                let path = usize::from(warp) % self.returning.len();
-                let free = self.returning[path].back().map_or(core.now, |(at, _)| core.now.max(*at));
-                self.returning[path].push_back((free.after(u64::from(cycles)), slot));
+                let path = usize::from(warp) % self.returning_loads.len();
+                let free = self.returning_loads[path].back().map_or(core.now, |(at, _)| core.now.max(*at));
+                self.returning_loads[path].push_back((free.after(u64::from(cycles)), slot));
             }
         }
     }
@@ -172,8 +172,8 @@ impl Loads {
         while let Some((_, slot)) = self.hits.pop_front_if(|(at, _)| *at <= core.now) {
             self.complete(slot, core);
         }
-        for path in 0..self.returning.len() {
-            while let Some((_, slot)) = self.returning[path].pop_front_if(|(at, _)| *at <= core.now) {
+        for path in 0..self.returning_loads.len() {
+            while let Some((_, slot)) = self.returning_loads[path].pop_front_if(|(at, _)| *at <= core.now) {
                 self.end_load(slot, core);
             }
         }
@@ -182,7 +182,7 @@ impl Loads {
     /// Returns the cycle in which the next value reaches the registers, or its data arrives.
     #[inline]
     pub(super) fn next_returned(&self) -> Cycle {
-        self.returning.iter().chain([&self.hits]).filter_map(VecDeque::front).map(|(at, _)| *at).min().unwrap_or(Cycle::NEVER)
+        self.returning_loads.iter().chain([&self.hits]).filter_map(VecDeque::front).map(|(at, _)| *at).min().unwrap_or(Cycle::NEVER)
     }
 
     /// Ends a load whose value has reached its register.

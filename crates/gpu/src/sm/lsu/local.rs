@@ -11,7 +11,7 @@ pub(super) const WINDOW_BYTES: u64 = 1 << 14;
 
 /// Position of the threads of a CTA in the local memory of the chip.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(super) struct ThreadPosition {
     /// Number of the SM.
     pub(super) sm: u64,
     /// Number of SMs of the chip.
@@ -22,7 +22,7 @@ pub(super) struct Layout {
     pub(super) ctas_per_sm: u64,
 }
 
-impl Layout {
+impl ThreadPosition {
     /// Returns the device address of a byte of local memory of hardware thread `thread` of the SM.
     #[inline]
     pub(super) fn address(&self, local: u64, thread: u64) -> u64 {
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_same_word_of_neighbouring_threads_is_contiguous() {
-        let layout = Layout { sm: 3, sms: 80, threads: 64, ctas_per_sm: 4 };
+        let layout = ThreadPosition { sm: 3, sms: 80, threads: 64, ctas_per_sm: 4 };
         let base = layout.address(8, 0);
         assert!((0..64).all(|thread| layout.address(8, thread) == base + 4 * thread));
         assert_eq!(layout.address(8, 64), base + 4 * 64 * 80);
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn wide_accesses_are_split_into_words() {
-        let layout = Layout { sm: 0, sms: 1, threads: 32, ctas_per_sm: 1 };
+        let layout = ThreadPosition { sm: 0, sms: 1, threads: 32, ctas_per_sm: 1 };
         let mut out = [0; 128];
         assert_eq!(layout.expand([(0, 0), (0, 1)].into_iter(), 16, &mut out), (8, 4));
         assert_eq!(out[1] - out[0], 128);

@@ -29,26 +29,26 @@ use warpshard_protocol::{AddressMap, CtaLaunch, Homes, MemOp, MemPacket, Outbox,
 use warpshard_stats::CounterVisitor;
 use warpshard_workload::KernelInfo;
 
-use super::coalesce::Access;
+use super::coalesce::CoalescedAccess;
 use super::core::Core;
 use super::kinds::UnitKind;
 use super::l1::L1;
-use super::net::{Net, SmPorts};
+use super::net::{SmNet, SmPorts};
 use super::observers::Observers;
-use super::operands::Operands;
+use super::operands::OperandCollectors;
 use super::simple_tags::SimpleTags;
 use super::texture::TextureCache;
-use super::writeback::Wheel;
+use super::writeback::CompletionWheel;
 use async_units::AsyncUnit;
-use blocked::Stalls;
-use contexts::{ContextPart, Contexts};
-use flights::Flights;
-use loads::Loads;
+use blocked::CycleStalls;
+use contexts::{ContextPart, ContextTransfers};
+use flights::OutstandingSectors;
+use loads::OutstandingLoads;
 use store_buffer::StoreBuffer;
-use token::Token;
+use token::ReplyToken;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-enum Work {
+enum LsuWork {
     /// A load from shared memory, whose result goes through the shared-memory pipe.
     SharedLoad,
     /// A store to shared memory, which has no result.
@@ -70,14 +70,14 @@ enum Work {
     Nothing,
 }
 
-/// Selects the code for machines with rare features; `Lsu::plain` lists them.
-const FULL: bool = true;
-const PLAIN: bool = false;
+/// Selects the code for machines with rare features; `Lsu::has_common_features` lists them.
+const RARE_FEATURES: bool = true;
+const COMMON_FEATURES: bool = false;
 
 /// The instruction in the unit.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Entry {
-    work: Work,
+struct LsuEntry {
+    work: LsuWork,
     op: MemOp,
     warp: u8,
     bank: u8,
@@ -120,7 +120,7 @@ enum PendingResult {
 
 /// A reply to a load or an atomic that bypasses the L1.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Bypassed {
+struct BypassReply {
     load: u16,
     lanes: u8,
     /// Sectors of the load that arrived.
@@ -130,12 +130,12 @@ struct Bypassed {
 /// The load/store unit.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Lsu {
-    pub(super) net: Net,
+    pub(super) net: SmNet,
     slices: SliceLookup,
     /// Number of SMs of the GPU, over which local memory is interleaved.
     sms: u32,
-    entry: Option<Entry>,
-    accesses: Vec<Access>,
+    entry: Option<LsuEntry>,
+    accesses: Vec<CoalescedAccess>,
     /// The bank of the L1 of the next access, as a set; empty for accesses to other units or without an access.
     bank: u64,
     result: Option<PendingResult>,
@@ -144,10 +144,10 @@ pub(super) struct Lsu {
     other_sources: u8,
     shared_pipe: VecDeque<(Cycle, SharedResult)>,
     shared_latency: u64,
-    bypassed: Option<Bypassed>,
-    flights: Flights,
+    bypass_reply: Option<BypassReply>,
+    flights: OutstandingSectors,
     stores: Option<Box<StoreBuffer>>,
-    loads: Loads,
+    loads: OutstandingLoads,
     pub(super) l1: Option<L1>,
     pub(super) texture: Option<Box<TextureCache>>,
     ccache: Option<Box<SimpleTags>>,
@@ -158,14 +158,14 @@ pub(super) struct Lsu {
     /// True if the machine has none of the rare features: texture cache, context traffic, barriers and bulk copies in shared memory, store
     /// buffer, L1 line requests, L1 prefetcher, limited return path to the registers, several replies or results per cycle, data latency
     /// beyond the tags.
-    plain: bool,
+    has_common_features: bool,
     /// Contexts of CTAs in transfer, if contexts are traffic.
-    contexts: Option<Box<Contexts>>,
+    contexts: Option<Box<ContextTransfers>>,
     /// Barriers in shared memory and bulk copies, if the core has control words.
-    beside: Option<Box<AsyncUnit>>,
-    stalls: Stalls,
+    async_unit: Option<Box<AsyncUnit>>,
+    stalls: CycleStalls,
     /// The first cycle whose stalls are not counted.
-    uncounted: Cycle,
+    uncounted_since: Cycle,
     /// The first cycle in which the unit does more than retry.
     next: Cycle,
 }
@@ -179,7 +179,7 @@ impl Lsu {
         let with_l1 = spec.lsu.combined_stores > 0 || spec.l1.line_requests || l1.as_ref().is_some_and(|l1| l1.prefetcher.is_some());
         let on_return = spec.lsu.return_bytes > 0 || spec.lsu.replies > 1 || spec.l1.answers > 1 || spec.l1.data_latency > 0;
         Self {
-            net: Net::new(machine, ports, queue),
+            net: SmNet::new(machine, ports, queue),
             slices: SliceLookup::new(machine.mem.map.of_gpu()),
             sms: machine.gpu.sms,
             entry: None,
@@ -187,23 +187,23 @@ impl Lsu {
             bank: 0,
             result: None,
             next_source: 0,
-            other_sources: if spec.texture.is_some() { 1 << pending_results::TEXTURE } else { 0 },
+            other_sources: if spec.texture.is_some() { 1 << pending_results::TEXTURE_SOURCE } else { 0 },
             shared_pipe: VecDeque::with_capacity(spec.shared.latency as usize + 1),
             shared_latency: u64::from(spec.shared.latency.max(1)),
-            bypassed: None,
-            flights: Flights::new(spec.lsu.merged_loads),
+            bypass_reply: None,
+            flights: OutstandingSectors::new(spec.lsu.merged_loads),
             stores: (spec.lsu.combined_stores > 0).then(|| Box::new(StoreBuffer::new(spec.lsu.combined_stores, spec.lsu.combine_wait))),
-            loads: Loads::new(spec.lsu.return_bytes, spec.schedulers, spec.l1.data_latency),
+            loads: OutstandingLoads::new(spec.lsu.return_bytes, spec.schedulers, spec.l1.data_latency),
             l1,
             texture: spec.texture.as_ref().map(|texture| Box::new(TextureCache::new(texture))),
             ccache: spec.fetch.ccache.as_ref().map(|cache| Box::new(SimpleTags::new(cache))),
             replies_per_cycle: spec.lsu.replies.max(1),
             results_per_cycle: spec.l1.answers.max(1),
-            plain: !(spec.texture.is_some() || traffic || words || with_l1 || on_return),
-            contexts: traffic.then(|| Box::new(Contexts::new(spec.lsu.sector_requests))),
-            beside: words.then(|| Box::new(AsyncUnit::new(&spec.control, machine.gpu.cluster.in_flight))),
-            stalls: Stalls::default(),
-            uncounted: Cycle(0),
+            has_common_features: !(spec.texture.is_some() || traffic || words || with_l1 || on_return),
+            contexts: traffic.then(|| Box::new(ContextTransfers::new(spec.lsu.sector_requests))),
+            async_unit: words.then(|| Box::new(AsyncUnit::new(&spec.control, machine.gpu.cluster.in_flight))),
+            stalls: CycleStalls::default(),
+            uncounted_since: Cycle(0),
             next: Cycle::NEVER,
         }
     }
@@ -238,7 +238,7 @@ impl Lsu {
     /// Prefetches the entry of a reply in flight.
     #[inline]
     pub(super) fn expect_reply(&self, token: u32) {
-        if let (Token::Fetch { entry }, Some(l1)) = (Token::decode(token), &self.l1) {
+        if let (ReplyToken::Fetch { entry }, Some(l1)) = (ReplyToken::decode(token), &self.l1) {
             l1.expect_entry(entry);
         }
     }
@@ -246,7 +246,7 @@ impl Lsu {
     /// Prefetches the line of the last reply, which the unit accepts soon.
     #[inline]
     pub(super) fn expect_data(&self, token: u32) {
-        if let (Token::Fetch { entry }, Some(l1)) = (Token::decode(token), &self.l1) {
+        if let (ReplyToken::Fetch { entry }, Some(l1)) = (ReplyToken::decode(token), &self.l1) {
             l1.expect_line(entry);
         }
     }
@@ -259,11 +259,11 @@ impl Lsu {
         };
         let l1 = self.l1.as_ref().map_or_else(|| "no L1".to_owned(), L1::describe);
         let texture = self.texture.as_ref().map_or_else(String::new, |texture| format!(", {}", texture.describe()));
-        let beside = self.beside.as_ref().map_or_else(String::new, |beside| format!(", {}", beside.describe()));
+        let beside = self.async_unit.as_ref().map_or_else(String::new, |beside| format!(", {}", beside.describe()));
         format!("load/store unit: {entry}, {l1}{texture}{beside}")
     }
 
-    /// Counts the outstanding loads as [`Loads::count`] does.
+    /// Counts the outstanding loads as [`OutstandingLoads::count`] does.
     #[inline]
     pub(super) fn count_loads(&mut self, at: Cycle, core: &mut Core) {
         self.loads.count(at, core);
@@ -271,7 +271,7 @@ impl Lsu {
 
     /// Records the activity of the arithmetic units for the cycles that [`Lsu::count_loads`] has not counted.
     #[inline]
-    pub(super) fn watch_arithmetic(&mut self, arithmetic: &Wheel) {
+    pub(super) fn watch_arithmetic(&mut self, arithmetic: &CompletionWheel) {
         self.loads.overlapped = !arithmetic.is_idle();
     }
 
@@ -289,78 +289,78 @@ impl Lsu {
         }
     }
 
-    /// Simulates one cycle of the unit, from [`Lsu::due`] on; returns true if an instruction entered.
+    /// Simulates one cycle of the unit, from [`Lsu::next_step`] on; returns true if an instruction entered.
     #[inline]
     pub(super) fn tick(
         &mut self,
         core: &mut Core,
-        operands: &mut Operands,
-        arithmetic: &mut Wheel,
+        operands: &mut OperandCollectors,
+        arithmetic: &mut CompletionWheel,
         observers: &mut Observers,
         out: &mut Outbox,
     ) -> bool {
-        if self.plain {
-            self.tick_as::<PLAIN>(core, operands, arithmetic, observers, out)
+        if self.has_common_features {
+            self.tick_as::<COMMON_FEATURES>(core, operands, arithmetic, observers, out)
         } else {
-            self.tick_as::<FULL>(core, operands, arithmetic, observers, out)
+            self.tick_as::<RARE_FEATURES>(core, operands, arithmetic, observers, out)
         }
     }
 
     /// Simulates one cycle of the unit, compiled with and without the rare features.
-    fn tick_as<const FULL: bool>(
+    fn tick_as<const RARE_FEATURES: bool>(
         &mut self,
         core: &mut Core,
-        operands: &mut Operands,
-        arithmetic: &mut Wheel,
+        operands: &mut OperandCollectors,
+        arithmetic: &mut CompletionWheel,
         observers: &mut Observers,
         out: &mut Outbox,
     ) -> bool {
         self.watch_arithmetic(arithmetic);
-        let (entered, stalls) = self.cycle::<FULL>(core, operands, arithmetic, observers, out);
+        let (entered, stalls) = self.cycle::<RARE_FEATURES>(core, operands, arithmetic, observers, out);
         self.set_stalls(core.now, stalls, core);
-        self.find_next_step::<FULL>(core.now.next(), core);
+        self.find_next_step::<RARE_FEATURES>(core.now.next(), core);
         entered
     }
 
     /// Simulates one cycle of the unit; returns the stalls in addition to the entry of an instruction.
     #[inline(always)]
-    fn cycle<const FULL: bool>(
+    fn cycle<const RARE_FEATURES: bool>(
         &mut self,
         core: &mut Core,
-        operands: &mut Operands,
-        arithmetic: &mut Wheel,
+        operands: &mut OperandCollectors,
+        arithmetic: &mut CompletionWheel,
         observers: &mut Observers,
         out: &mut Outbox,
-    ) -> (bool, Stalls) {
-        let mut stalls = Stalls::default();
-        if FULL {
+    ) -> (bool, CycleStalls) {
+        let mut stalls = CycleStalls::default();
+        if RARE_FEATURES {
             self.loads.end_returned(core);
         }
         self.write_result(core, operands);
-        if FULL && self.results_per_cycle > 1 {
+        if RARE_FEATURES && self.results_per_cycle > 1 {
             self.complete_more_loads(core);
         }
         if self.result.is_none() {
             self.select_result(core);
         }
-        if self.accept_reply(core, observers) && FULL && self.replies_per_cycle > 1 {
+        if self.accept_reply(core, observers) && RARE_FEATURES && self.replies_per_cycle > 1 {
             self.accept_more_replies(core, observers);
         }
-        if FULL && self.texture.is_some() {
+        if RARE_FEATURES && self.texture.is_some() {
             stalls.requests += u8::from(self.texture_cycle(core, out));
         }
         if self.l1.is_some() {
-            stalls.requests += u8::from(self.send_request::<FULL>(core, observers, out));
-            stalls.retries = self.look_up::<FULL>(core, observers);
+            stalls.requests += u8::from(self.send_request::<RARE_FEATURES>(core, observers, out));
+            stalls.retries = self.look_up::<RARE_FEATURES>(core, observers);
         }
-        stalls.hold = self.hold(core.now);
+        stalls.hold = self.hold_reason(core.now);
         if self.entry.is_some() & stalls.hold.is_none() {
             self.work_on_entry(core, out);
         }
-        if FULL && self.contexts.is_some() {
+        if RARE_FEATURES && self.contexts.is_some() {
             self.context_cycle(core, out);
         }
-        if FULL && let Some(beside) = &self.beside {
+        if RARE_FEATURES && let Some(beside) = &self.async_unit {
             if beside.waits_for_copies() || beside.next_event(core.now.0, true) <= core.now.0 {
                 self.cycle_async(core, out);
             }
@@ -387,7 +387,7 @@ impl Lsu {
         sectors: SectorMask,
         bytes: u32,
         op: MemOp,
-        token: Token,
+        token: ReplyToken,
         kernel: KernelIndex,
         core: &mut Core,
         out: &mut Outbox,
@@ -414,7 +414,7 @@ impl Lsu {
         if self.net.can_send()
             && let Some(ContextPart { addr, sectors, op, kernel, warp }) = contexts.pop()
         {
-            self.send(addr, sectors, u32::MAX, op, Token::Context { warp }, kernel, core, out);
+            self.send(addr, sectors, u32::MAX, op, ReplyToken::Context { warp }, kernel, core, out);
         }
     }
 
@@ -433,7 +433,7 @@ impl Lsu {
     fn texture_cycle(&mut self, core: &mut Core, out: &mut Outbox) -> bool {
         let Some(texture) = &mut self.texture else { return false };
         texture.advance();
-        if texture.queued() == 0 {
+        if texture.queued_requests() == 0 {
             return false;
         }
         if !self.net.can_send() {
@@ -441,7 +441,7 @@ impl Lsu {
         }
         if let Some((line, load, slot)) = texture.pop_request() {
             let kernel = self.loads.get(load).kernel;
-            self.send(line, SectorMask::ALL, u32::MAX, MemOp::Read, Token::Texture { slot }, kernel, core, out);
+            self.send(line, SectorMask::ALL, u32::MAX, MemOp::Read, ReplyToken::Texture { slot }, kernel, core, out);
         }
         false
     }

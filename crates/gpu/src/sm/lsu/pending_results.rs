@@ -7,23 +7,23 @@ use warpshard_workload::NO_REGISTER;
 
 use super::super::core::Core;
 use super::super::l1::{L1, Requester};
-use super::super::net::Reply;
+use super::super::net::MemoryReply;
 use super::super::observers::Observers;
-use super::super::operands::Operands;
-use super::token::Token;
-use super::{Bypassed, Lsu, PendingResult, SharedResult};
+use super::super::operands::OperandCollectors;
+use super::token::ReplyToken;
+use super::{BypassReply, Lsu, PendingResult, SharedResult};
 
 /// The sources of results by their position in the rotation. The reference has five; source 2, its constant cache, is not part of this
 /// unit.
-pub(super) const SHARED: u8 = 0;
-pub(super) const TEXTURE: u8 = 1;
-pub(super) const BYPASS: u8 = 3;
-const FROM_L1: u8 = 4;
+pub(super) const SHARED_MEMORY_SOURCE: u8 = 0;
+pub(super) const TEXTURE_SOURCE: u8 = 1;
+pub(super) const BYPASS_SOURCE: u8 = 3;
+const L1_SOURCE: u8 = 4;
 
 impl Lsu {
     /// Writes the selected result into the register file, if the bank is free.
     #[inline(always)]
-    pub(super) fn write_result(&mut self, core: &mut Core, operands: &mut Operands) {
+    pub(super) fn write_result(&mut self, core: &mut Core, operands: &mut OperandCollectors) {
         let Some(answer) = self.result else { return };
         let (bank, dst) = match answer {
             PendingResult::Parts { load, .. } => self.loads.get(load).register(),
@@ -57,20 +57,20 @@ impl Lsu {
         let texture = self.texture.as_ref().is_some_and(|texture| texture.has_result());
         let shared = self.shared_pipe.front().is_some_and(|(at, _)| *at <= core.now);
         let l1 = self.l1.as_ref().is_some_and(L1::has_ready);
-        let waiting = u32::from(shared) << SHARED
-            | u32::from(texture) << TEXTURE
-            | u32::from(self.other_sources) & 1 << BYPASS
-            | u32::from(l1) << FROM_L1;
+        let waiting = u32::from(shared) << SHARED_MEMORY_SOURCE
+            | u32::from(texture) << TEXTURE_SOURCE
+            | u32::from(self.other_sources) & 1 << BYPASS_SOURCE
+            | u32::from(l1) << L1_SOURCE;
         if waiting == 0 {
             return;
         }
         let next = waiting & u32::MAX << self.next_source;
         let source = if next != 0 { next } else { waiting }.trailing_zeros() as u8;
-        self.next_source = if source == FROM_L1 { 0 } else { source + 1 };
+        self.next_source = if source == L1_SOURCE { 0 } else { source + 1 };
         match source {
-            SHARED => self.result_from_shared(core),
-            TEXTURE => self.result_from_texture(),
-            BYPASS => self.result_from_bypass(core),
+            SHARED_MEMORY_SOURCE => self.result_from_shared(core),
+            TEXTURE_SOURCE => self.result_from_texture(),
+            BYPASS_SOURCE => self.result_from_bypass(core),
             _ => self.result_from_l1(core),
         }
     }
@@ -81,7 +81,7 @@ impl Lsu {
         match self.shared_pipe.front_mut() {
             // The next result reaches the end of the pipe in this cycle and can be written back in the next one.
             Some((next, _)) => *next = (*next).max(now.after(1)),
-            None => self.other_sources &= !(1 << SHARED),
+            None => self.other_sources &= !(1 << SHARED_MEMORY_SOURCE),
         }
         let warp = usize::from(answer.warp);
         core.atomics_done(warp, answer.atomic_lanes);
@@ -95,7 +95,7 @@ impl Lsu {
     }
 
     fn result_from_bypass(&mut self, core: &mut Core) {
-        let Some(Bypassed { load, lanes, parts }) = self.bypassed.take() else {
+        let Some(BypassReply { load, lanes, parts }) = self.bypass_reply.take() else {
             self.result = self.flights.next_landed().map(|load| PendingResult::Parts { load, parts: 1 });
             self.update_bypass_source();
             return;
@@ -108,8 +108,8 @@ impl Lsu {
     /// Clears the bypass path as a source of results if it has none left.
     #[inline]
     fn update_bypass_source(&mut self) {
-        if self.bypassed.is_none() && !self.flights.has_landed() {
-            self.other_sources &= !(1 << BYPASS);
+        if self.bypass_reply.is_none() && !self.flights.has_landed() {
+            self.other_sources &= !(1 << BYPASS_SOURCE);
         }
     }
 
@@ -155,10 +155,10 @@ impl Lsu {
     // Inlined: most cycles have no reply.
     #[inline(always)]
     pub(super) fn accept_reply(&mut self, core: &mut Core, observers: &mut Observers) -> bool {
-        let Some(&Reply { addr, token, sectors }) = self.net.response() else { return false };
-        let reply = Reply { addr, token, sectors };
-        let taken = match Token::decode(token) {
-            Token::Fetch { entry } => self.fill_l1(entry, &reply, core, observers),
+        let Some(&MemoryReply { addr, token, sectors }) = self.net.next_response() else { return false };
+        let reply = MemoryReply { addr, token, sectors };
+        let taken = match ReplyToken::decode(token) {
+            ReplyToken::Fetch { entry } => self.fill_l1(entry, &reply, core, observers),
             other => self.accept_bypass_reply(other, &reply, core),
         };
         if taken {
@@ -168,44 +168,44 @@ impl Lsu {
     }
 
     /// Accepts a reply whose destination is not the L1, if the destination is free; returns true if it did.
-    fn accept_bypass_reply(&mut self, token: Token, reply: &Reply, core: &mut Core) -> bool {
+    fn accept_bypass_reply(&mut self, token: ReplyToken, reply: &MemoryReply, core: &mut Core) -> bool {
         match token {
-            Token::Fetch { .. } => unreachable!("{}, {}: the L1 takes its own replies", core.id, core.now),
-            Token::Store { warp, generation } => core.stores_done(usize::from(warp), generation, reply.sectors.count()),
-            Token::WriteBack => {}
-            Token::Texture { slot } => {
+            ReplyToken::Fetch { .. } => unreachable!("{}, {}: the L1 takes its own replies", core.id, core.now),
+            ReplyToken::Store { warp, generation } => core.stores_done(usize::from(warp), generation, reply.sectors.count()),
+            ReplyToken::WriteBack => {}
+            ReplyToken::Texture { slot } => {
                 let Some(texture) = &mut self.texture else {
                     panic!("{}, {}: a line for a texture cache, but the SM has none", core.id, core.now)
                 };
                 texture.fill(slot, reply.sectors);
             }
-            Token::Context { warp } => {
+            ReplyToken::Context { warp } => {
                 let Some(contexts) = &mut self.contexts else {
                     panic!("{}, {}: a part of a context that was not requested", core.id, core.now)
                 };
                 core.contexts_moved |= contexts.record_reply(warp, reply.sectors);
             }
-            Token::Bulk { slot } => self.answer_bulk(slot, reply.sectors, core),
-            Token::OwnPage => self.slices.add_own_page(reply.addr),
+            ReplyToken::Bulk { slot } => self.answer_bulk(slot, reply.sectors, core),
+            ReplyToken::OwnPage => self.slices.add_own_page(reply.addr),
             // A copy to shared memory writes no register, so it needs no turn in the rotation.
-            Token::PastL1 { load, lanes: 0 } if self.loads.get(load).is_copy() => {
+            ReplyToken::PastL1 { load, lanes: 0 } if self.loads.get(load).is_copy() => {
                 self.loads.complete_parts(load, reply.sectors.count() as u16, core);
-                self.flights.land(reply.addr);
-                self.other_sources |= u8::from(self.flights.has_landed()) << BYPASS;
+                self.flights.record_arrival(reply.addr);
+                self.other_sources |= u8::from(self.flights.has_landed()) << BYPASS_SOURCE;
             }
-            Token::PastL1 { load, lanes } => {
+            ReplyToken::PastL1 { load, lanes } => {
                 let more = reply.sectors.count() as u16;
-                match &mut self.bypassed {
+                match &mut self.bypass_reply {
                     // A second sector of the same load is written back together with the first one.
                     Some(first) if self.replies_per_cycle > 1 && (first.load, first.lanes, lanes) == (load, 0, 0) && first.parts < 2 => {
                         first.parts += more
                     }
                     Some(_) => return false,
-                    None => self.bypassed = Some(Bypassed { load, lanes, parts: more }),
+                    None => self.bypass_reply = Some(BypassReply { load, lanes, parts: more }),
                 }
-                self.other_sources |= 1 << BYPASS;
+                self.other_sources |= 1 << BYPASS_SOURCE;
                 if lanes == 0 {
-                    self.flights.land(reply.addr);
+                    self.flights.record_arrival(reply.addr);
                 }
             }
         }

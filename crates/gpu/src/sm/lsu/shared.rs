@@ -22,7 +22,7 @@ pub(super) fn cycles(addresses: &[u64], banks: u32) -> u32 {
     debug_assert!(addresses.len() <= 32 && (1..=64).contains(&banks));
     let mask = u64::from(banks) - 1;
     if !banks.is_power_of_two() {
-        return count(addresses, |word| (word % u64::from(banks)) as usize);
+        return max_words_per_bank(addresses, |word| (word % u64::from(banks)) as usize);
     }
     // In most accesses no bank receives requests for two words; then nothing has to be counted.
     let (mut asked, mut first) = (0u64, [0; 64]);
@@ -33,14 +33,14 @@ pub(super) fn cycles(addresses: &[u64], banks: u32) -> u32 {
             asked |= 1 << bank;
             first[bank] = word;
         } else if first[bank] != word {
-            return count(addresses, |word| (word & mask) as usize);
+            return max_words_per_bank(addresses, |word| (word & mask) as usize);
         }
     }
     1
 }
 
 /// Returns the maximum number of different words that are requested from one bank.
-fn count(addresses: &[u64], bank_of: impl Fn(u64) -> usize) -> u32 {
+fn max_words_per_bank(addresses: &[u64], bank_of: impl Fn(u64) -> usize) -> u32 {
     const NONE: u8 = u8::MAX;
     let mut first = [NONE; 64];
     let mut next = [NONE; 32];

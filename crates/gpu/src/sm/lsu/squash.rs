@@ -5,12 +5,12 @@
 
 use warpshard_workload::NO_REGISTER;
 
-use super::super::core::{Core, NOBODY, is_in};
-use super::{Lsu, PendingResult, Work};
+use super::super::core::{Core, NO_WARP, is_in};
+use super::{Lsu, LsuWork, PendingResult};
 
 impl Lsu {
     /// Returns the warp of the instruction in the unit.
-    pub(in crate::sm) fn warp(&self) -> Option<u8> {
+    pub(in crate::sm) fn entry_warp(&self) -> Option<u8> {
         self.entry.as_ref().map(|entry| entry.warp)
     }
 
@@ -21,11 +21,13 @@ impl Lsu {
         let shared = self.shared_pipe.iter().map(|(_, answer)| answer.warp);
         let answered = if let Some(PendingResult::Shared(answer)) = &self.result { Some(answer.warp) } else { None };
         let entry = self.entry.iter().filter(|entry| match entry.work {
-            Work::SharedLoad | Work::SharedStore | Work::Barrier | Work::Bulk | Work::Remote { .. } | Work::Nothing => true,
-            Work::Load(_) | Work::Store => is_in(warps, entry.warp) && !may(entry.warp, entry.left),
+            LsuWork::SharedLoad | LsuWork::SharedStore | LsuWork::Barrier | LsuWork::Bulk | LsuWork::Remote { .. } | LsuWork::Nothing => {
+                true
+            }
+            LsuWork::Load(_) | LsuWork::Store => is_in(warps, entry.warp) && !may(entry.warp, entry.left),
         });
         shared.chain(answered).chain(entry.map(|entry| entry.warp)).any(|warp| is_in(warps, warp))
-            || self.beside.as_ref().is_some_and(|beside| beside.holds(warps))
+            || self.async_unit.as_ref().is_some_and(|beside| beside.holds(warps))
             || self.loads.of_warps(warps).any(|load| load.atomic || !may(load.warp, load.left))
     }
 
@@ -36,20 +38,20 @@ impl Lsu {
         self.wake(core.now.after(1), core);
         self.loads.of_warps(warps).for_each(|load| squashed(load.warp, load.left));
         self.loads.squash(warps);
-        if let Some(beside) = &mut self.beside {
+        if let Some(beside) = &mut self.async_unit {
             beside.squash(warps);
         }
         for answer in self.shared_pipe.iter_mut().map(|(_, answer)| answer).filter(|answer| is_in(warps, answer.warp)) {
-            (answer.warp, answer.dst, answer.atomic_lanes) = (NOBODY, NO_REGISTER, 0);
+            (answer.warp, answer.dst, answer.atomic_lanes) = (NO_WARP, NO_REGISTER, 0);
         }
         if let Some(PendingResult::Shared(answer)) = &mut self.result
             && is_in(warps, answer.warp)
         {
-            (answer.warp, answer.dst) = (NOBODY, NO_REGISTER);
+            (answer.warp, answer.dst) = (NO_WARP, NO_REGISTER);
         }
         let entry = self.entry.take_if(|entry| is_in(warps, entry.warp))?;
         squashed(entry.warp, entry.left);
-        if let Work::Load(slot) = entry.work {
+        if let LsuWork::Load(slot) = entry.work {
             let sectors = || self.accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
             let left = if entry.bypass { sectors() as u16 } else { self.accesses.len() as u16 };
             self.loads.complete_parts(slot, left, core);

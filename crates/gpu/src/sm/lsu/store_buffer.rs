@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use warpshard_base::{Addr, Cycle};
-use warpshard_mem::cache::Down;
+use warpshard_mem::cache::DownstreamRequest;
 
 /// Number of sectors of a line.
 const SECTORS_PER_LINE: usize = 4;
@@ -23,20 +23,20 @@ struct BufferedLine {
     addr: Addr,
     /// The cycle in which the line leaves.
     at: Cycle,
-    sectors: [Option<Down>; SECTORS_PER_LINE],
+    sectors: [Option<DownstreamRequest>; SECTORS_PER_LINE],
 }
 
 /// Outcome of a store of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StoreOutcome {
     /// The sector is complete and leaves immediately.
-    Leaves(Down),
+    Leaves(DownstreamRequest),
     /// The sector waits in the buffer.
     Stalls,
     /// The store joined a waiting sector and is acknowledged.
     Joined,
     /// The store joined a waiting sector and is acknowledged; the waiting sector is complete and leaves.
-    Completed(Down),
+    Completed(DownstreamRequest),
 }
 
 /// The buffer of partly written sectors.
@@ -48,7 +48,7 @@ pub(super) struct StoreBuffer {
     /// Waiting lines in order of arrival.
     lines: VecDeque<BufferedLine>,
     /// Sectors of an evicted or expired line that have to leave.
-    leaving: VecDeque<Down>,
+    leaving: VecDeque<DownstreamRequest>,
     /// True if a younger line evicted the line of `leaving`.
     evicted: bool,
 }
@@ -74,7 +74,7 @@ impl StoreBuffer {
 
     /// Returns the cycle, `now` or later, in which a sector leaves if no store arrives.
     #[inline]
-    pub(super) fn due(&self, now: Cycle) -> Cycle {
+    pub(super) fn next_departure(&self, now: Cycle) -> Cycle {
         match self.lines.front() {
             _ if !self.leaving.is_empty() => now,
             Some(line) => now.max(line.at),
@@ -84,7 +84,7 @@ impl StoreBuffer {
 
     /// Removes and returns a sector that has to leave; the flag is true if its line was evicted.
     #[inline]
-    pub(super) fn pop(&mut self, now: Cycle) -> Option<(Down, bool)> {
+    pub(super) fn pop(&mut self, now: Cycle) -> Option<(DownstreamRequest, bool)> {
         if self.leaving.is_empty() && self.lines.front().is_some_and(|line| line.at <= now) {
             self.evict_oldest(false);
         }
@@ -92,7 +92,7 @@ impl StoreBuffer {
     }
 
     /// Adds a sector of a store from the L1; the buffer [is free](Self::is_free).
-    pub(super) fn take(&mut self, down: Down, now: Cycle) -> StoreOutcome {
+    pub(super) fn buffer_store(&mut self, down: DownstreamRequest, now: Cycle) -> StoreOutcome {
         let (addr, sector) = (down.addr.line(), (down.addr.0 % warpshard_base::LINE_BYTES / warpshard_base::SECTOR_BYTES) as usize);
         if let Some(line) = self.lines.iter_mut().rev().find(|line| line.addr == addr) {
             let place = &mut line.sectors[sector];
@@ -138,39 +138,49 @@ impl StoreBuffer {
 #[cfg(test)]
 mod tests {
     use warpshard_base::{KernelIndex, KernelSectors, SectorMask};
-    use warpshard_mem::cache::DownKind;
+    use warpshard_mem::cache::DownstreamKind;
 
     use super::*;
 
-    fn write(addr: u64, bytes: u32, token: u32) -> Down {
+    fn store_request(addr: u64, bytes: u32, token: u32) -> DownstreamRequest {
         let part = KernelSectors::new(KernelIndex(0), SectorMask(1));
-        Down { addr: Addr(addr), part, bytes, token, kind: DownKind::Write }
+        DownstreamRequest { addr: Addr(addr), part, bytes, token, kind: DownstreamKind::Write }
     }
 
     #[test]
     fn partly_written_sectors_wait_until_they_are_complete() {
         let mut buffer = StoreBuffer::new(2, 10);
-        assert_eq!(buffer.take(write(0x40, 0xffff, 1), Cycle(5)), StoreOutcome::Stalls);
-        assert_eq!(buffer.take(write(0x60, 0xff, 1), Cycle(6)), StoreOutcome::Stalls);
-        assert_eq!(buffer.take(write(0x60, 0xff00, 2), Cycle(6)), StoreOutcome::Joined, "the store is of another warp");
-        assert_eq!(buffer.take(write(0x40, 0xffff_0000, 2), Cycle(7)), StoreOutcome::Completed(write(0x40, ALL_BYTES, 1)));
-        assert_eq!(buffer.take(write(0x40, ALL_BYTES, 2), Cycle(7)), StoreOutcome::Leaves(write(0x40, ALL_BYTES, 2)));
-        assert_eq!((buffer.due(Cycle(8)), buffer.pop(Cycle(14))), (Cycle(15), None), "the line arrived in cycle 5");
-        assert_eq!(buffer.pop(Cycle(15)), Some((write(0x60, 0xffff, 1), false)));
-        assert_eq!((buffer.due(Cycle(16)), buffer.pop(Cycle(100))), (Cycle::NEVER, None));
+        assert_eq!(buffer.buffer_store(store_request(0x40, 0xffff, 1), Cycle(5)), StoreOutcome::Stalls);
+        assert_eq!(buffer.buffer_store(store_request(0x60, 0xff, 1), Cycle(6)), StoreOutcome::Stalls);
+        assert_eq!(buffer.buffer_store(store_request(0x60, 0xff00, 2), Cycle(6)), StoreOutcome::Joined, "the store is of another warp");
+        assert_eq!(
+            buffer.buffer_store(store_request(0x40, 0xffff_0000, 2), Cycle(7)),
+            StoreOutcome::Completed(store_request(0x40, ALL_BYTES, 1))
+        );
+        assert_eq!(
+            buffer.buffer_store(store_request(0x40, ALL_BYTES, 2), Cycle(7)),
+            StoreOutcome::Leaves(store_request(0x40, ALL_BYTES, 2))
+        );
+        assert_eq!((buffer.next_departure(Cycle(8)), buffer.pop(Cycle(14))), (Cycle(15), None), "the line arrived in cycle 5");
+        assert_eq!(buffer.pop(Cycle(15)), Some((store_request(0x60, 0xffff, 1), false)));
+        assert_eq!((buffer.next_departure(Cycle(16)), buffer.pop(Cycle(100))), (Cycle::NEVER, None));
     }
 
     #[test]
     fn a_younger_line_evicts_the_oldest() {
         let mut buffer = StoreBuffer::new(2, 100);
         for (at, addr) in [0x000, 0x020, 0x080].into_iter().enumerate() {
-            assert_eq!(buffer.take(write(addr, 1, 0), Cycle(at as u64)), StoreOutcome::Stalls);
+            assert_eq!(buffer.buffer_store(store_request(addr, 1, 0), Cycle(at as u64)), StoreOutcome::Stalls);
         }
         assert!(buffer.is_free());
-        assert_eq!(buffer.take(write(0x100, 1, 0), Cycle(3)), StoreOutcome::Stalls);
+        assert_eq!(buffer.buffer_store(store_request(0x100, 1, 0), Cycle(3)), StoreOutcome::Stalls);
         assert!(!buffer.is_free());
         let leaves = |buffer: &mut StoreBuffer| buffer.pop(Cycle(4)).map(|(down, evicted)| (down.addr.0, evicted));
         assert_eq!([0; 3].map(|_| leaves(&mut buffer)), [Some((0x000, true)), Some((0x020, true)), None]);
-        assert_eq!(buffer.take(write(0x000, 2, 0), Cycle(5)), StoreOutcome::Stalls, "the sector that left does not wait any more");
+        assert_eq!(
+            buffer.buffer_store(store_request(0x000, 2, 0), Cycle(5)),
+            StoreOutcome::Stalls,
+            "the sector that left does not wait any more"
+        );
     }
 }

@@ -9,7 +9,7 @@ use super::super::l1::Requester;
 
 /// The destination of the reply to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sm) enum Token {
+pub(in crate::sm) enum ReplyToken {
     /// A fetch of the L1.
     Fetch {
         /// The MSHR of the fetch.
@@ -50,49 +50,49 @@ pub(in crate::sm) enum Token {
     OwnPage,
 }
 
-const FETCH: u32 = 0;
-const STORE: u32 = 1;
-const PAST_L1: u32 = 2;
+const FETCH_KIND: u32 = 0;
+const STORE_KIND: u32 = 1;
+const PAST_L1_KIND: u32 = 2;
 /// Requests of lines; further bits distinguish textures, contexts and bulk copies.
-const LINE: u32 = 3;
-const KIND: u32 = 30;
-const OF_TEXTURE: u32 = 1 << 29;
-const OF_CONTEXT: u32 = 1 << 28;
-const OF_PAGE: u32 = 1 << 27;
-const OF_BULK: u32 = 1 << 26;
-const _: () = assert!(OWN_PAGE_TOKEN == LINE << KIND | OF_PAGE);
+const LINE_KIND: u32 = 3;
+const KIND_SHIFT: u32 = 30;
+const TEXTURE_BIT: u32 = 1 << 29;
+const CONTEXT_BIT: u32 = 1 << 28;
+const PAGE_BIT: u32 = 1 << 27;
+const BULK_COPY_BIT: u32 = 1 << 26;
+const _: () = assert!(OWN_PAGE_TOKEN == LINE_KIND << KIND_SHIFT | PAGE_BIT);
 /// First bit of the generation of a store.
-const GENERATION: u32 = 8;
+const GENERATION_SHIFT: u32 = 8;
 /// First bit of the lanes of an atomic.
-const LANES: u32 = 16;
+const LANES_SHIFT: u32 = 16;
 
-impl Token {
+impl ReplyToken {
     /// Returns the token as 32 bits.
     #[inline]
     pub(in crate::sm) fn encode(self) -> u32 {
         match self {
-            Self::Fetch { entry } => FETCH << KIND | u32::from(entry),
-            Self::Store { warp, generation } => STORE << KIND | u32::from(generation) << GENERATION | u32::from(warp),
-            Self::PastL1 { load, lanes } => PAST_L1 << KIND | u32::from(lanes) << LANES | u32::from(load),
-            Self::WriteBack => LINE << KIND,
-            Self::Texture { slot } => LINE << KIND | OF_TEXTURE | u32::from(slot),
-            Self::Context { warp } => LINE << KIND | OF_CONTEXT | u32::from(warp),
-            Self::Bulk { slot } => LINE << KIND | OF_BULK | u32::from(slot),
+            Self::Fetch { entry } => FETCH_KIND << KIND_SHIFT | u32::from(entry),
+            Self::Store { warp, generation } => STORE_KIND << KIND_SHIFT | u32::from(generation) << GENERATION_SHIFT | u32::from(warp),
+            Self::PastL1 { load, lanes } => PAST_L1_KIND << KIND_SHIFT | u32::from(lanes) << LANES_SHIFT | u32::from(load),
+            Self::WriteBack => LINE_KIND << KIND_SHIFT,
+            Self::Texture { slot } => LINE_KIND << KIND_SHIFT | TEXTURE_BIT | u32::from(slot),
+            Self::Context { warp } => LINE_KIND << KIND_SHIFT | CONTEXT_BIT | u32::from(warp),
+            Self::Bulk { slot } => LINE_KIND << KIND_SHIFT | BULK_COPY_BIT | u32::from(slot),
             Self::OwnPage => OWN_PAGE_TOKEN,
         }
     }
 
-    /// Returns the token that [`Token::encode`] encoded as `bits`.
+    /// Returns the token that [`ReplyToken::encode`] encoded as `bits`.
     #[inline]
     pub(in crate::sm) fn decode(bits: u32) -> Self {
-        match bits >> KIND {
-            FETCH => Self::Fetch { entry: bits as u16 },
-            STORE => Self::Store { warp: bits as u8, generation: (bits >> GENERATION) as u8 },
-            PAST_L1 => Self::PastL1 { load: bits as u16, lanes: (bits >> LANES & 0x3f) as u8 },
-            _ if bits & OF_TEXTURE != 0 => Self::Texture { slot: bits as u16 },
-            _ if bits & OF_CONTEXT != 0 => Self::Context { warp: bits as u8 },
-            _ if bits & OF_PAGE != 0 => Self::OwnPage,
-            _ if bits & OF_BULK != 0 => Self::Bulk { slot: bits as u8 },
+        match bits >> KIND_SHIFT {
+            FETCH_KIND => Self::Fetch { entry: bits as u16 },
+            STORE_KIND => Self::Store { warp: bits as u8, generation: (bits >> GENERATION_SHIFT) as u8 },
+            PAST_L1_KIND => Self::PastL1 { load: bits as u16, lanes: (bits >> LANES_SHIFT & 0x3f) as u8 },
+            _ if bits & TEXTURE_BIT != 0 => Self::Texture { slot: bits as u16 },
+            _ if bits & CONTEXT_BIT != 0 => Self::Context { warp: bits as u8 },
+            _ if bits & PAGE_BIT != 0 => Self::OwnPage,
+            _ if bits & BULK_COPY_BIT != 0 => Self::Bulk { slot: bits as u8 },
             _ => Self::WriteBack,
         }
     }
@@ -114,19 +114,19 @@ mod tests {
     #[test]
     fn encoding_round_trips() {
         let all = [0, 1, 31, 511, u16::MAX].into_iter().flat_map(|number| {
-            let of_lanes = [0, 1, 32].map(|lanes| Token::PastL1 { load: number, lanes });
+            let of_lanes = [0, 1, 32].map(|lanes| ReplyToken::PastL1 { load: number, lanes });
             let [warp, generation] = number.to_be_bytes();
-            let store = Token::Store { warp, generation };
+            let store = ReplyToken::Store { warp, generation };
             let others = [
-                Token::Fetch { entry: number },
+                ReplyToken::Fetch { entry: number },
                 store,
-                Token::Texture { slot: number },
-                Token::Context { warp },
-                Token::Bulk { slot: warp },
+                ReplyToken::Texture { slot: number },
+                ReplyToken::Context { warp },
+                ReplyToken::Bulk { slot: warp },
             ];
             of_lanes.into_iter().chain(others)
         });
-        let all: Vec<Token> = all.chain([Token::WriteBack, Token::OwnPage]).collect();
-        assert!(all.iter().all(|token| Token::decode(token.encode()) == *token));
+        let all: Vec<ReplyToken> = all.chain([ReplyToken::WriteBack, ReplyToken::OwnPage]).collect();
+        assert!(all.iter().all(|token| ReplyToken::decode(token.encode()) == *token));
     }
 }

@@ -14,14 +14,14 @@ use warpshard_config::machine::{CoreStyle, Sm as Spec};
 use warpshard_workload::NO_REGISTER;
 
 use super::MAX_SCHEDULERS;
-use super::core::{NOBODY, is_in};
-use super::kinds::{ALL_KINDS, KINDS, UnitKind, slots_per_kind};
-use queue::{IssueQueue, RANK};
+use super::core::{NO_WARP, is_in};
+use super::kinds::{ALL_UNIT_KINDS, UNIT_KIND_COUNT, UnitKind, slots_per_kind};
+use queue::{IssueQueue, PORT_RANK};
 
 pub(super) use registers::{FIXED_LATENCY, IssuedInst, IssuedTable, StageRegisters};
-pub(super) use sources::Sources;
+pub(super) use sources::SourceBanks;
 
-use sources::{Banks, count_few};
+use sources::{RegisterBanks, count_few};
 
 /// Maximum number of collectors of an SM: the bits of a mask.
 const MAX_COLLECTORS: usize = 64;
@@ -35,7 +35,7 @@ struct Collector {
 
 /// An instruction that reads operands.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-struct Reads {
+struct OperandReads {
     /// The banks that the instruction still has to read.
     once: u64,
     /// The banks that it has to read at least twice, three and four times; rarely any.
@@ -45,17 +45,17 @@ struct Reads {
 
 /// Collectors, banks, and the registers before and after them.
 #[derive(Debug, warpshard_state::State)]
-pub(super) struct Operands {
+pub(super) struct OperandCollectors {
     per_group: usize,
-    pub(super) banks: Banks,
+    pub(super) banks: RegisterBanks,
     shared: bool,
     /// True if the collectors of sub-cores have a port each.
     port_for_each: bool,
     ports: usize,
     steps: u32,
-    slots_per_kind: [usize; KINDS],
+    slots_per_kind: [usize; UNIT_KIND_COUNT],
     /// Issued instructions that wait for a collector, by rank of their kind.
-    queues: [IssueQueue; KINDS],
+    queues: [IssueQueue; UNIT_KIND_COUNT],
     /// The ranks whose queue has instructions.
     queued: u16,
     /// The instructions between issue and their units.
@@ -63,7 +63,7 @@ pub(super) struct Operands {
     /// Instructions that wait for their unit.
     pub(super) ready: StageRegisters,
     /// Kinds whose input register is full, by sub-core (in a shared core, for all schedulers).
-    full: [u16; MAX_SCHEDULERS],
+    full_kinds: [u16; MAX_SCHEDULERS],
     collectors: Box<[Collector; MAX_COLLECTORS]>,
     count: u32,
     /// The mask of the collectors of one sub-core, shifted to the lowest bits.
@@ -75,30 +75,30 @@ pub(super) struct Operands {
     memory: u64,
     /// Kinds other than memory whose oldest issued instruction waits for collectors that memory instructions occupy.
     blocked_by_memory: u16,
-    complete: u64,
+    complete_collectors: u64,
     /// Complete collectors that have not tried to dispatch.
-    untried: u64,
+    untried_collectors: u64,
     /// Sub-cores whose input register was emptied, or all after a change of `blocked_by_memory`, since the last cycle of the schedulers.
     pub(super) woken: u8,
     /// Collectors with pending reads, in the order of entry: the first that needs a bank gets it.
-    reads: [Reads; MAX_COLLECTORS],
+    reads: [OperandReads; MAX_COLLECTORS],
     reading: u8,
-    written: u64,
+    written_banks: u64,
     /// The collectors after the one that each output port served last, where its next search begins.
     turn: Box<[u64]>,
     /// Number of reads delayed by an earlier read or a write of the bank, counted once per step.
     pub(super) conflicts: u64,
 }
 
-impl Operands {
+impl OperandCollectors {
     /// Prefetches the data that every cycle uses.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch(&self.free);
-        prefetch(&self.written);
+        prefetch(&self.written_banks);
         prefetch(&self.ready);
         prefetch(&self.queued);
-        prefetch(&self.untried);
+        prefetch(&self.untried_collectors);
     }
 
     pub(super) fn new(spec: &Spec) -> Self {
@@ -115,17 +115,17 @@ impl Operands {
         let ports = (spec.operands.ports as usize).max(1);
         Self {
             per_group,
-            banks: Banks::new((banks / groups) as u32),
+            banks: RegisterBanks::new((banks / groups) as u32),
             shared,
             port_for_each: !shared && ports >= collectors,
             ports,
             steps: spec.operands.bank_ports.max(1),
             slots_per_kind: slots_per_kind(spec),
-            queues: [IssueQueue::default(); KINDS],
+            queues: [IssueQueue::default(); UNIT_KIND_COUNT],
             queued: 0,
             issued: IssuedTable::new(spec),
             ready: StageRegisters::new(),
-            full: [0; MAX_SCHEDULERS],
+            full_kinds: [0; MAX_SCHEDULERS],
             collectors: Box::new([Collector::default(); MAX_COLLECTORS]),
             count: collectors as u32,
             group_mask: u64::MAX >> (64 - per_group),
@@ -133,12 +133,12 @@ impl Operands {
             free: if collectors == 64 { u64::MAX } else { (1 << collectors) - 1 },
             memory: 0,
             blocked_by_memory: 0,
-            complete: 0,
-            untried: 0,
+            complete_collectors: 0,
+            untried_collectors: 0,
             woken: 0,
-            reads: [Reads::default(); MAX_COLLECTORS],
+            reads: [OperandReads::default(); MAX_COLLECTORS],
             reading: 0,
-            written: 0,
+            written_banks: 0,
             turn: vec![if shared { !1 } else { !(u64::MAX >> (64 - per_group)) }; ports].into(),
             conflicts: 0,
         }
@@ -157,8 +157,8 @@ impl Operands {
 
     /// Returns the kinds to which a scheduler cannot issue now.
     #[inline]
-    pub(super) fn full(&self, scheduler: usize) -> u16 {
-        self.full[self.group(scheduler)]
+    pub(super) fn full_kinds(&self, scheduler: usize) -> u16 {
+        self.full_kinds[self.group(scheduler)]
     }
 
     /// Returns the kinds other than memory whose oldest issued instruction waits for collectors that memory instructions occupy. Sub-cores
@@ -168,17 +168,17 @@ impl Operands {
         self.blocked_by_memory
     }
 
-    /// Allocates an entry for an issued instruction of a kind that is not [`Operands::full`]; returns the entry, which the caller writes.
+    /// Allocates an entry for an issued instruction of a kind that is not [`OperandCollectors::full_kinds`]; returns the entry, which the caller writes.
     #[inline]
     pub(super) fn issue(&mut self, kind: UnitKind, group: u8) -> &mut IssuedInst {
-        let rank = RANK[kind as usize];
+        let rank = PORT_RANK[kind as usize];
         let queue = &mut self.queues[usize::from(rank)];
         let (slot, place) = self.issued.allocate();
         queue.push(slot, group);
         self.queued |= 1 << rank;
         self.may_collect = true;
         if !self.shared || usize::from(queue.len) == self.slots_per_kind[kind as usize] {
-            self.full[usize::from(group) % MAX_SCHEDULERS] |= 1 << kind as u8;
+            self.full_kinds[usize::from(group) % MAX_SCHEDULERS] |= 1 << kind as u8;
         }
         place
     }
@@ -186,8 +186,8 @@ impl Operands {
     /// Writes a result: the bank reads nothing in the next step. Returns true if the bank was free for the write.
     #[inline]
     pub(super) fn write(&mut self, bank: u8) -> bool {
-        let free = self.written >> bank & 1 == 0;
-        self.written |= 1 << bank;
+        let free = self.written_banks >> bank & 1 == 0;
+        self.written_banks |= 1 << bank;
         free
     }
 
@@ -196,7 +196,7 @@ impl Operands {
     pub(super) fn squash(&mut self, warps: u64, all: bool, mut squashed: impl FnMut(u8, u32)) {
         for inst in self.issued.iter_mut().filter(|inst| is_in(warps, inst.warp) && (all || inst.kind == UnitKind::Mem)) {
             squashed(inst.warp, inst.left);
-            (inst.warp, inst.dst) = (NOBODY, NO_REGISTER);
+            (inst.warp, inst.dst) = (NO_WARP, NO_REGISTER);
         }
     }
 
@@ -204,7 +204,7 @@ impl Operands {
     #[inline(always)]
     pub(super) fn take_oldest(&mut self, kind: UnitKind) -> Option<IssuedInst> {
         let place = self.ready.oldest(kind, &self.issued)?;
-        let slot = self.ready.take(kind, place);
+        let slot = self.ready.vacate_slot(kind, place);
         self.issued.free(slot);
         Some(*self.issued.get(slot))
     }
@@ -219,20 +219,20 @@ impl Operands {
     /// Returns true if a complete collector has to try to dispatch.
     #[inline]
     fn may_dispatch(&self) -> bool {
-        (self.complete != 0) & ((self.untried != 0) | (self.ready.freed != 0))
+        (self.complete_collectors != 0) & ((self.untried_collectors != 0) | (self.ready.freed != 0))
     }
 
     /// Makes the next cycle examine all collectors and registers.
     pub(super) fn wake(&mut self) {
-        self.untried = self.complete;
+        self.untried_collectors = self.complete_collectors;
         self.may_collect = self.queued != 0;
         self.ready.wake();
     }
 
     /// Simulates one core cycle of the register file in which no instruction moves.
     #[inline]
-    pub(super) fn pass(&mut self) {
-        self.written = 0;
+    pub(super) fn advance_register_file(&mut self) {
+        self.written_banks = 0;
     }
 
     /// Simulates one core cycle of the register file.
@@ -240,7 +240,7 @@ impl Operands {
     #[inline(always)]
     pub(super) fn tick(&mut self) {
         if !self.is_active() {
-            self.pass();
+            self.advance_register_file();
             return;
         }
         for _ in 0..self.steps {
@@ -253,14 +253,14 @@ impl Operands {
             if self.may_collect {
                 self.collect();
             }
-            self.written = 0;
+            self.written_banks = 0;
         }
     }
 
     /// Returns true if the register before the unit of a complete collector has a free slot.
     #[inline]
     fn has_free_slot(&self, kind: UnitKind, group: usize) -> bool {
-        let taken = self.ready.taken(kind);
+        let taken = self.ready.taken_slots(kind);
         if self.shared { (taken.count_ones() as usize) < self.slots_per_kind[kind as usize] } else { taken >> group & 1 == 0 }
     }
 
@@ -269,22 +269,22 @@ impl Operands {
     /// register of its unit occupied tries again when such a register of its sub-core becomes free.
     #[inline(always)]
     fn dispatch_all(&mut self) {
-        let mut tries = self.untried;
+        let mut tries = self.untried_collectors;
         let mut freed = std::mem::take(&mut self.ready.freed);
         while freed != 0 {
             let first = freed.trailing_zeros() as usize * self.per_group;
             freed &= freed - 1;
-            tries |= self.complete & self.group_mask << first;
+            tries |= self.complete_collectors & self.group_mask << first;
         }
-        self.untried = 0;
+        self.untried_collectors = 0;
         while tries != 0 {
             let collector = tries.trailing_zeros() as usize;
             tries &= tries - 1;
             let Collector { slot, kind, group } = self.collectors[collector % MAX_COLLECTORS];
             let place = usize::from(group);
-            if self.ready.taken(kind) >> place & 1 == 0 {
-                self.ready.put(kind, place, slot);
-                self.complete &= !(1 << collector);
+            if self.ready.taken_slots(kind) >> place & 1 == 0 {
+                self.ready.occupy_slot(kind, place, slot);
+                self.complete_collectors &= !(1 << collector);
                 self.free |= 1 << collector;
                 self.may_collect = self.queued != 0;
             }
@@ -297,7 +297,7 @@ impl Operands {
     /// last, so that within a sub-core the lower collector always goes first, as in the reference.
     fn dispatch(&mut self) {
         let mut can_leave = 0;
-        let mut left = self.complete;
+        let mut left = self.complete_collectors;
         while left != 0 {
             let collector = left.trailing_zeros() as usize;
             left &= left - 1;
@@ -313,9 +313,9 @@ impl Operands {
             let first = usize::from(group) * self.per_group;
             let own = self.group_mask << first;
             self.turn[port] = if self.shared { u64::MAX << chosen << 1 } else { !own & u64::MAX << first };
-            let place = if self.shared { (!self.ready.taken(kind)).trailing_zeros() as usize } else { usize::from(group) };
-            self.ready.put(kind, place, slot);
-            self.complete &= !(1 << chosen);
+            let place = if self.shared { (!self.ready.taken_slots(kind)).trailing_zeros() as usize } else { usize::from(group) };
+            self.ready.occupy_slot(kind, place, slot);
+            self.complete_collectors &= !(1 << chosen);
             self.free |= 1 << chosen;
             self.may_collect |= self.queued != 0;
             can_leave &= !(1 << chosen);
@@ -329,32 +329,32 @@ impl Operands {
             }
             port += 1;
         }
-        self.untried = if can_leave != 0 { self.complete } else { 0 };
+        self.untried_collectors = if can_leave != 0 { self.complete_collectors } else { 0 };
     }
 
     /// Makes every bank that is not written read an operand of the first collector that needs it.
     #[inline(always)]
     fn read(&mut self) {
-        let mut taken = self.written;
+        let mut taken = self.written_banks;
         let mut kept = 0;
         for i in 0..usize::from(self.reading) {
-            let Reads { once, again: [twice, thrice, four], collector } = self.reads[i % MAX_COLLECTORS];
+            let OperandReads { once, again: [twice, thrice, four], collector } = self.reads[i % MAX_COLLECTORS];
             let granted = once & !taken;
             taken |= granted;
             if twice == 0 {
                 let left = once & !granted;
                 if left == 0 {
-                    self.complete |= 1 << collector;
-                    self.untried |= 1 << collector;
+                    self.complete_collectors |= 1 << collector;
+                    self.untried_collectors |= 1 << collector;
                     continue;
                 }
                 self.conflicts += count_few(left);
-                self.reads[kept] = Reads { once: left, again: [0; 3], collector };
+                self.reads[kept] = OperandReads { once: left, again: [0; 3], collector };
             } else {
                 let once = once & !granted | twice & granted;
                 self.conflicts += count_few(once);
                 let again = [twice & !granted | thrice & granted, thrice & !granted | four & granted, four & !granted];
-                self.reads[kept] = Reads { once, again, collector };
+                self.reads[kept] = OperandReads { once, again, collector };
             }
             kept += 1;
         }
@@ -422,27 +422,28 @@ impl Operands {
     #[inline(always)]
     fn enter(&mut self, slot: u8, chosen: usize) {
         let inst = self.issued.get(slot);
-        self.full[usize::from(inst.group) % MAX_SCHEDULERS] &= !(1 << inst.kind as u8);
+        self.full_kinds[usize::from(inst.group) % MAX_SCHEDULERS] &= !(1 << inst.kind as u8);
         self.woken |= 1 << inst.group;
         self.free &= !(1 << chosen);
         self.memory = self.memory & !(1 << chosen) | u64::from(inst.kind == UnitKind::Mem) << chosen;
         self.collectors[chosen % MAX_COLLECTORS] = Collector { slot, kind: inst.kind, group: inst.group };
         let sources = &inst.sources;
         if sources.count == 0 {
-            self.complete |= 1 << chosen;
-            self.untried |= 1 << chosen;
+            self.complete_collectors |= 1 << chosen;
+            self.untried_collectors |= 1 << chosen;
             return;
         }
-        let again = if sources.crowded { sources.again() } else { [0; 3] };
-        self.reads[usize::from(self.reading) % MAX_COLLECTORS] = Reads { once: sources.once, again, collector: chosen as u8 };
+        let again = if sources.crowded { sources.repeated_banks() } else { [0; 3] };
+        self.reads[usize::from(self.reading) % MAX_COLLECTORS] = OperandReads { once: sources.once, again, collector: chosen as u8 };
         self.reading += 1;
     }
 
     /// Returns the number of instructions that wait in each register before the collectors, for the deadlock report.
     pub(super) fn describe(&self) -> String {
         let mut text = format!("{} of {} collectors free", self.free.count_ones(), self.count);
-        for kind in ALL_KINDS {
-            let (before, after) = (u32::from(self.queues[usize::from(RANK[kind as usize])].len), self.ready.taken(kind).count_ones());
+        for kind in ALL_UNIT_KINDS {
+            let (before, after) =
+                (u32::from(self.queues[usize::from(PORT_RANK[kind as usize])].len), self.ready.taken_slots(kind).count_ones());
             if before + after > 0 {
                 text.push_str(&format!(", {kind:?}: {before} wait for a collector, {after} for the unit"));
             }

@@ -1,9 +1,9 @@
 //! The registers between issue and the operand collectors.
 
-use super::super::kinds::{KINDS, MAX_SLOTS, UnitKind};
+use super::super::kinds::{MAX_SLOTS, UNIT_KIND_COUNT, UnitKind};
 
 /// The order in which an input port of the collectors serves the kinds.
-const PORT_ORDER: [UnitKind; KINDS] = [
+const PORT_ORDER: [UnitKind; UNIT_KIND_COUNT] = [
     UnitKind::Sp,
     UnitKind::Sfu,
     UnitKind::Mem,
@@ -16,10 +16,10 @@ const PORT_ORDER: [UnitKind; KINDS] = [
 ];
 
 /// The position of each kind in [`PORT_ORDER`].
-pub(super) const RANK: [u8; KINDS] = {
-    let mut rank = [0; KINDS];
+pub(super) const PORT_RANK: [u8; UNIT_KIND_COUNT] = {
+    let mut rank = [0; UNIT_KIND_COUNT];
     let mut i = 0;
-    while i < KINDS {
+    while i < UNIT_KIND_COUNT {
         rank[PORT_ORDER[i] as usize] = i as u8;
         i += 1;
     }

@@ -4,14 +4,14 @@ use warpshard_base::prefetch;
 use warpshard_config::machine::Sm as Spec;
 use warpshard_workload::DynInst;
 
-use super::super::kinds::{KINDS, MAX_SLOTS, UnitKind, slots_per_kind};
-use super::Sources;
+use super::super::kinds::{MAX_SLOTS, UNIT_KIND_COUNT, UnitKind, slots_per_kind};
+use super::SourceBanks;
 
 /// An instruction between issue and its unit.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(in crate::sm) struct IssuedInst {
     pub(in crate::sm) inst: DynInst,
-    pub(in crate::sm) sources: Sources,
+    pub(in crate::sm) sources: SourceBanks,
     /// Position in the order of issue.
     pub(in crate::sm) order: u32,
     /// Number of instructions of the warp after the present one.
@@ -105,8 +105,8 @@ impl IssuedTable {
 /// The registers before the units: a few slots per kind.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(in crate::sm) struct StageRegisters {
-    slots: [[u8; MAX_SLOTS]; KINDS],
-    taken: [u16; KINDS],
+    slots: [[u8; MAX_SLOTS]; UNIT_KIND_COUNT],
+    taken_slots: [u16; UNIT_KIND_COUNT],
     /// Kinds with an instruction in a register.
     pub(in crate::sm) any: u16,
     /// Slots, as bits, that were freed for some kind since the collectors last examined them.
@@ -120,7 +120,7 @@ pub(in crate::sm) const FIXED_LATENCY: u16 = !(1 << UnitKind::Mem as u8);
 
 impl StageRegisters {
     pub(in crate::sm) fn new() -> Self {
-        Self { slots: [[0; MAX_SLOTS]; KINDS], taken: [0; KINDS], any: 0, freed: 0, has_new: false }
+        Self { slots: [[0; MAX_SLOTS]; UNIT_KIND_COUNT], taken_slots: [0; UNIT_KIND_COUNT], any: 0, freed: 0, has_new: false }
     }
 
     /// Makes the units examine every register in the next cycle.
@@ -129,8 +129,8 @@ impl StageRegisters {
     }
 
     #[inline]
-    pub(in crate::sm) fn taken(&self, kind: UnitKind) -> u16 {
-        self.taken[kind as usize]
+    pub(in crate::sm) fn taken_slots(&self, kind: UnitKind) -> u16 {
+        self.taken_slots[kind as usize]
     }
 
     #[inline]
@@ -139,17 +139,17 @@ impl StageRegisters {
     }
 
     #[inline]
-    pub(in crate::sm) fn put(&mut self, kind: UnitKind, place: usize, flight: u8) {
-        debug_assert!(self.taken[kind as usize] >> place & 1 == 0, "slot {place} of {kind:?} is occupied");
+    pub(in crate::sm) fn occupy_slot(&mut self, kind: UnitKind, place: usize, flight: u8) {
+        debug_assert!(self.taken_slots[kind as usize] >> place & 1 == 0, "slot {place} of {kind:?} is occupied");
         self.slots[kind as usize][place & (MAX_SLOTS - 1)] = flight;
-        self.taken[kind as usize] |= 1 << place;
+        self.taken_slots[kind as usize] |= 1 << place;
         self.any |= 1 << kind as u8;
         self.has_new |= kind != UnitKind::Mem;
     }
 
     #[inline]
-    pub(in crate::sm) fn take(&mut self, kind: UnitKind, place: usize) -> u8 {
-        let taken = &mut self.taken[kind as usize];
+    pub(in crate::sm) fn vacate_slot(&mut self, kind: UnitKind, place: usize) -> u8 {
+        let taken = &mut self.taken_slots[kind as usize];
         *taken &= !(1 << place);
         self.freed |= 1 << place;
         if *taken == 0 {
@@ -161,7 +161,7 @@ impl StageRegisters {
     /// Returns the slot whose instruction was issued first.
     #[inline]
     pub(in crate::sm) fn oldest(&self, kind: UnitKind, table: &IssuedTable) -> Option<usize> {
-        let mut left = self.taken[kind as usize];
+        let mut left = self.taken_slots[kind as usize];
         let mut best = None;
         while left != 0 {
             let place = left.trailing_zeros() as usize;

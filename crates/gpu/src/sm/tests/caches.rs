@@ -8,7 +8,7 @@ use super::*;
 use crate::test_machine::test_machine;
 
 /// Returns a machine with an L1 of one set of 16 ways.
-fn small(replacement: Replacement) -> Machine {
+fn machine_with_small_l1(replacement: Replacement) -> Machine {
     let mut machine = test_machine();
     let l1 = &mut machine.gpu.sm.l1;
     l1.unified = None;
@@ -19,19 +19,19 @@ fn small(replacement: Replacement) -> Machine {
 }
 
 /// Returns a machine whose L1 prefetches.
-fn prefetching(prefetch: Prefetch, distance: u32) -> Machine {
+fn prefetching_machine(prefetch: Prefetch, distance: u32) -> Machine {
     let mut machine = test_machine();
     (machine.gpu.sm.l1.prefetch, machine.gpu.sm.l1.prefetch_distance) = (prefetch, distance);
     machine
 }
 
 /// Returns a bench with loads of one warp, each of which waits for the one before it.
-fn chain(machine: &Machine, addresses: impl IntoIterator<Item = u64>) -> Bench {
-    let mut program = Program::new(1);
+fn run_load_chain(machine: &Machine, addresses: impl IntoIterator<Item = u64>) -> Bench {
+    let mut program = ProgramBuilder::new(1);
     for address in addresses {
-        program.access(0, mem(MemKind::Load, MemSpace::Global, 1, &[1]), LaneMask(1), &[address]);
+        program.add_access(0, memory_inst(MemKind::Load, MemSpace::Global, 1, &[1]), LaneMask(1), &[address]);
     }
-    Bench::single(machine, 32, program.exit())
+    Bench::with_single_cta(machine, 32, program.build_with_exit())
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_scan_takes_the_reused_lines_from_lru_and_not_from_srrip() {
         })
     };
     let run = |replacement| {
-        let mut bench = chain(&small(replacement), rounds());
+        let mut bench = run_load_chain(&machine_with_small_l1(replacement), rounds());
         let end = bench.finish();
         (bench.kernel().l1_read_hits, end)
     };
@@ -55,7 +55,7 @@ fn a_scan_takes_the_reused_lines_from_lru_and_not_from_srrip() {
 
 /// Returns the demand misses, the last cycle, and the counters of the prefetcher.
 fn run(machine: &Machine, addresses: impl IntoIterator<Item = u64>) -> (u64, u64, Option<PrefetchCounters>) {
-    let mut bench = chain(machine, addresses);
+    let mut bench = run_load_chain(machine, addresses);
     let end = bench.finish();
     let kernel = bench.kernel();
     (kernel.l1_read_misses + kernel.l1_read_sector_misses, end, bench.prefetches())
@@ -66,25 +66,25 @@ fn the_next_line_is_there_when_a_stream_comes_to_it() {
     let stream = || (0..64u64).map(|line| 0x10000 + line * 128);
     let (misses, end, none) = run(&test_machine(), stream());
     assert!(misses == 64 && none.is_none(), "without a prefetcher nothing is counted");
-    let (fewer, earlier, counters) = run(&prefetching(Prefetch::NextLine, 1), stream());
+    let (fewer, earlier, counters) = run(&prefetching_machine(Prefetch::NextLine, 1), stream());
     let counters = counters.expect("there is a prefetcher");
     assert_eq!(fewer, 1, "only the first line misses");
     assert!(earlier < end - 20 * 64, "{earlier} cycles, {end} without");
     assert_eq!((counters.prefetches_issued, counters.prefetches_useful + counters.prefetches_late), (64, 63));
     assert!(counters.prefetches_late > 20, "a prefetch of one line ahead after a hit is late");
-    let (_, earliest, counters) = run(&prefetching(Prefetch::NextLine, 8), stream());
+    let (_, earliest, counters) = run(&prefetching_machine(Prefetch::NextLine, 8), stream());
     assert!(earliest < earlier, "{earliest} cycles at a distance of eight, {earlier} at one");
     assert!(counters.is_some_and(|counters| counters.prefetches_useful >= 48 && counters.prefetches_late <= 8));
 }
 
 #[test]
 fn reads_carry_the_signature_of_their_instruction_and_warp() {
-    let mut program = Program::new(2);
+    let mut program = ProgramBuilder::new(2);
     for (warp, address) in [(0, 0x1000), (1, 0x2000)] {
-        program.access(warp, mem(MemKind::Load, MemSpace::Global, 1, &[1]), LaneMask(1), &[address]);
-        program.access(warp, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask(1), &[address + 0x800]);
+        program.add_access(warp, memory_inst(MemKind::Load, MemSpace::Global, 1, &[1]), LaneMask(1), &[address]);
+        program.add_access(warp, memory_inst(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask(1), &[address + 0x800]);
     }
-    let mut bench = Bench::single(&test_machine(), 64, program.exit());
+    let mut bench = Bench::with_single_cta(&test_machine(), 64, program.build_with_exit());
     bench.finish();
     let mut sent: Vec<_> = bench.requests().iter().map(|(_, packet)| (packet.addr.0, packet.bytes)).collect();
     sent.sort_unstable();
@@ -95,9 +95,9 @@ fn reads_carry_the_signature_of_their_instruction_and_warp() {
 #[test]
 fn a_stride_is_followed_where_the_next_line_is_of_no_use() {
     let strided = || (0..40u64).map(|step| 0x10000 + step * 4096);
-    let (misses, end, _) = run(&prefetching(Prefetch::NextLine, 1), strided());
+    let (misses, end, _) = run(&prefetching_machine(Prefetch::NextLine, 1), strided());
     assert_eq!(misses, 40);
-    let (fewer, earlier, counters) = run(&prefetching(Prefetch::Stride, 4), strided());
+    let (fewer, earlier, counters) = run(&prefetching_machine(Prefetch::Stride, 4), strided());
     assert!(fewer < 10 && earlier < end, "{fewer} misses and {earlier} cycles, {misses} and {end} with the next line");
     assert!(counters.is_some_and(|counters| counters.prefetches_useful + counters.prefetches_late >= 30));
 }
@@ -107,7 +107,7 @@ fn a_history_of_misses_brings_what_a_repeated_walk_comes_to_next() {
     // A walk over 96 lines in a fixed order without strides, four times, through an L1 of 16 lines.
     let walk = || (0..4 * 96u64).map(|step| 0x10000 + (step % 96 * 61 % 96 * 37 % 97) * 4096);
     let run = |prefetch, degree| {
-        let mut machine = small(Replacement::Lru);
+        let mut machine = machine_with_small_l1(Replacement::Lru);
         let l1 = &mut machine.gpu.sm.l1;
         (l1.prefetch, l1.prefetch_distance, l1.prefetch_degree) = (prefetch, 1, degree);
         run(&machine, walk())
@@ -124,7 +124,7 @@ fn a_history_of_misses_brings_what_a_repeated_walk_comes_to_next() {
 
 #[test]
 fn prefetches_without_a_free_mshr_are_dropped_and_loads_go_on() {
-    let mut machine = prefetching(Prefetch::NextLine, 1);
+    let mut machine = prefetching_machine(Prefetch::NextLine, 1);
     if let Some(cache) = &mut machine.gpu.sm.l1.cache {
         cache.mshrs = 1;
     }
@@ -136,10 +136,10 @@ fn prefetches_without_a_free_mshr_are_dropped_and_loads_go_on() {
 #[test]
 fn prefetching_does_not_depend_on_which_cycles_are_simulated() {
     for (prefetch, distance) in [(Prefetch::Stride, 2), (Prefetch::Ghb, 1)] {
-        let machine = prefetching(prefetch, distance);
+        let machine = prefetching_machine(prefetch, distance);
         let result = |skip: bool| {
-            let bench = chain(&machine, (0..60u64).map(|step| 0x10000 + step % 40 * 160));
-            let mut bench = if skip { bench.skipping() } else { bench };
+            let bench = run_load_chain(&machine, (0..60u64).map(|step| 0x10000 + step % 40 * 160));
+            let mut bench = if skip { bench.with_skipping() } else { bench };
             (bench.finish(), format!("{:?} {:?}", bench.stats(), bench.prefetches()))
         };
         assert_eq!(result(true), result(false));

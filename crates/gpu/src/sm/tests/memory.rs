@@ -8,29 +8,29 @@ use warpshard_workload::AsyncOp;
 use super::*;
 use crate::test_machine::{kernel_info, test_machine};
 
-fn load(dst: u16, src: &[u16]) -> StaticInst {
-    mem(MemKind::Load, MemSpace::Global, dst, src)
+fn load_inst(dst: u16, src: &[u16]) -> StaticInst {
+    memory_inst(MemKind::Load, MemSpace::Global, dst, src)
 }
 
-fn store(src: &[u16]) -> StaticInst {
-    mem(MemKind::Store, MemSpace::Global, NO_REGISTER, src)
+fn store_inst(src: &[u16]) -> StaticInst {
+    memory_inst(MemKind::Store, MemSpace::Global, NO_REGISTER, src)
 }
 
-const FULL: LaneMask = LaneMask::FULL;
+const ALL_LANES: LaneMask = LaneMask::FULL;
 
 /// Returns the issue cycles of one warp that executes the program written by `fill`.
-fn issues(fill: impl FnOnce(&mut Program)) -> Vec<u64> {
-    let mut program = Program::new(1);
+fn issue_cycles(fill: impl FnOnce(&mut ProgramBuilder)) -> Vec<u64> {
+    let mut program = ProgramBuilder::new(1);
     fill(&mut program);
-    Bench::single(&test_machine(), 32, program.exit()).issues()
+    Bench::with_single_cta(&test_machine(), 32, program.build_with_exit()).issue_cycles()
 }
 
 #[test]
 fn a_dependent_load_that_hits_takes_24_cycles() {
-    let issues = issues(|program| {
+    let issues = issue_cycles(|program| {
         for _ in 0..20 {
-            program.access(0, load(1, &[1]), LaneMask(1), &[0x10000]);
-            program.all(op(OpClass::Branch, NO_REGISTER, &[]));
+            program.add_access(0, load_inst(1, &[1]), LaneMask(1), &[0x10000]);
+            program.add_to_all(register_inst(OpClass::Branch, NO_REGISTER, &[]));
         }
     });
     assert!((4..18).all(|i| issues[2 * i + 2] - issues[2 * i] == 24), "{issues:?}");
@@ -42,23 +42,23 @@ fn a_dependent_load_that_hits_takes_24_cycles() {
 fn a_wait_for_groups_of_copies_ends_with_the_data_of_the_groups() {
     let copy = |past_l1| StaticInst {
         control: Control { async_op: AsyncOp::Copy { past_l1 }, ..Control::NONE },
-        ..mem(MemKind::Load, MemSpace::Global, NO_REGISTER, &[2])
+        ..memory_inst(MemKind::Load, MemSpace::Global, NO_REGISTER, &[2])
     };
-    let alu = |control: Control| StaticInst { control, ..op(OpClass::Alu, NO_REGISTER, &[]) };
+    let alu = |control: Control| StaticInst { control, ..register_inst(OpClass::Alu, NO_REGISTER, &[]) };
     let close = alu(Control { async_op: AsyncOp::CopyGroup, counters: Control::counters(Some(0), None), ..Control::NONE });
     let wait = |most: u16| alu(Control { async_op: AsyncOp::CopyWait, at_most: Some(most << 3), ..Control::NONE });
     let run = |past_l1: bool, gap: usize, waits: &[StaticInst]| {
-        let mut program = Program::new(1);
-        program.access(0, copy(past_l1), FULL, &lanes(0x10_0000, 4)).all(close);
+        let mut program = ProgramBuilder::new(1);
+        program.add_access(0, copy(past_l1), ALL_LANES, &lane_addresses(0x10_0000, 4)).add_to_all(close);
         for _ in 0..gap {
-            program.all(op(OpClass::Alu, 1, &[1]));
+            program.add_to_all(register_inst(OpClass::Alu, 1, &[1]));
         }
-        program.access(0, copy(past_l1), FULL, &lanes(0x20_0000, 4)).all(close);
+        program.add_access(0, copy(past_l1), ALL_LANES, &lane_addresses(0x20_0000, 4)).add_to_all(close);
         for wait in waits {
-            program.all(*wait).all(op(OpClass::Alu, 1, &[2]));
+            program.add_to_all(*wait).add_to_all(register_inst(OpClass::Alu, 1, &[2]));
         }
-        let mut bench = Bench::single(&test_machine(), 32, program.exit());
-        let issues = bench.issues();
+        let mut bench = Bench::with_single_cta(&test_machine(), 32, program.build_with_exit());
+        let issues = bench.issue_cycles();
         let answers: Vec<u64> = bench.requests().iter().map(|(at, _)| at + bench.latency).collect();
         // The cycle in which each wait was over, and the cycle in which the last sector of each copy arrived.
         let over: Vec<u64> = (0..waits.len()).map(|i| issues[4 + gap + 2 * i + 1]).collect();
@@ -78,13 +78,13 @@ fn values_reach_the_registers_at_the_rate_of_the_return_path() {
     let issues = |width: u8, other: u16| {
         let mut machine = test_machine();
         machine.gpu.sm.lsu.return_bytes = 64;
-        let mut program = Program::new(1);
+        let mut program = ProgramBuilder::new(1);
         for _ in 0..20 {
-            let wide = |dst| StaticInst { mem: load(dst, &[1]).mem.map(|mem| MemInst { width, ..mem }), ..load(dst, &[1]) };
-            program.access(0, wide(other), LaneMask(1), &[0x10000]);
-            program.access(0, wide(1), LaneMask(1), &[0x10000]);
+            let wide = |dst| StaticInst { mem: load_inst(dst, &[1]).mem.map(|mem| MemInst { width, ..mem }), ..load_inst(dst, &[1]) };
+            program.add_access(0, wide(other), LaneMask(1), &[0x10000]);
+            program.add_access(0, wide(1), LaneMask(1), &[0x10000]);
         }
-        let issues = Bench::single(&machine, 32, program.exit()).issues();
+        let issues = Bench::with_single_cta(&machine, 32, program.build_with_exit()).issue_cycles();
         let rounds: Vec<u64> = (4..18).map(|i| issues[2 * i + 2] - issues[2 * i]).collect();
         assert!(rounds.iter().all(|round| *round == rounds[0]), "{issues:?}");
         rounds[0]
@@ -95,9 +95,9 @@ fn values_reach_the_registers_at_the_rate_of_the_return_path() {
 
 #[test]
 fn a_load_miss_adds_the_memory_round_trip() {
-    let issues = issues(|program| {
+    let issues = issue_cycles(|program| {
         for i in 0..4 {
-            program.access(0, load(1, &[1]), LaneMask(1), &[0x10000 + 0x1000 * i]);
+            program.add_access(0, load_inst(1, &[1]), LaneMask(1), &[0x10000 + 0x1000 * i]);
         }
     });
     // The load is looked up 24 cycles after issue, sent 1 cycle later, and answered 100 cycles later. It is then ejected, filled 1 cycle
@@ -107,11 +107,11 @@ fn a_load_miss_adds_the_memory_round_trip() {
 
 #[test]
 fn a_load_that_bypasses_the_l1_is_sent_at_its_entry() {
-    let issues = issues(|program| {
+    let issues = issue_cycles(|program| {
         for _ in 0..4 {
-            let mut inst = load(1, &[1]);
+            let mut inst = load_inst(1, &[1]);
             inst.mem = inst.mem.map(|mem| MemInst { cache: CachePolicy::Global, ..mem });
-            program.access(0, inst, LaneMask(1), &[0x10000]);
+            program.add_access(0, inst, LaneMask(1), &[0x10000]);
         }
     });
     assert_eq!(issues[2] - issues[1], 4 + 100 + 1 + 1 + 1);
@@ -120,9 +120,9 @@ fn a_load_that_bypasses_the_l1_is_sent_at_its_entry() {
 #[test]
 fn shared_memory_takes_its_latency_and_a_cycle_per_conflict() {
     let gap = |stride: u64| {
-        let issues = issues(|program| {
+        let issues = issue_cycles(|program| {
             for _ in 0..4 {
-                program.access(0, mem(MemKind::Load, MemSpace::Shared, 1, &[1]), FULL, &lanes(0, stride));
+                program.add_access(0, memory_inst(MemKind::Load, MemSpace::Shared, 1, &[1]), ALL_LANES, &lane_addresses(0, stride));
             }
         });
         issues[2] - issues[1]
@@ -135,10 +135,10 @@ fn shared_memory_takes_its_latency_and_a_cycle_per_conflict() {
 
 #[test]
 fn a_coalesced_load_requests_four_sectors_in_descending_order() {
-    let mut program = Program::new(1);
-    program.access(0, load(1, &[]), FULL, &lanes(0x10000, 4));
-    let mut bench = Bench::single(&test_machine(), 32, program.exit());
-    bench.issues();
+    let mut program = ProgramBuilder::new(1);
+    program.add_access(0, load_inst(1, &[]), ALL_LANES, &lane_addresses(0x10000, 4));
+    let mut bench = Bench::with_single_cta(&test_machine(), 32, program.build_with_exit());
+    bench.issue_cycles();
     let requests = bench.requests();
     assert!(requests.iter().all(|(_, packet)| packet.op == MemOp::Read && packet.sectors().count() == 1));
     let mut addresses: Vec<u64> = requests.iter().map(|(_, packet)| packet.addr.0).collect();
@@ -152,9 +152,9 @@ fn a_coalesced_load_requests_four_sectors_in_descending_order() {
 #[test]
 fn accesses_of_one_bank_enter_the_l1_one_by_one() {
     let gap = |stride: u64| {
-        let issues = issues(|program| {
+        let issues = issue_cycles(|program| {
             for _ in 0..4 {
-                program.access(0, load(1, &[1]), FULL, &lanes(0x10000, stride));
+                program.add_access(0, load_inst(1, &[1]), ALL_LANES, &lane_addresses(0x10000, stride));
             }
         });
         issues[3] - issues[2]
@@ -165,13 +165,13 @@ fn accesses_of_one_bank_enter_the_l1_one_by_one() {
 
 #[test]
 fn loads_of_an_outstanding_sector_share_a_fetch() {
-    let mut program = Program::new(4);
+    let mut program = ProgramBuilder::new(4);
     for warp in 0..4 {
-        program.access(warp, load(1, &[]), LaneMask(1), &[0x10000]);
+        program.add_access(warp, load_inst(1, &[]), LaneMask(1), &[0x10000]);
     }
-    program.all(op(OpClass::Sp, 2, &[1]));
-    let mut bench = Bench::single(&test_machine(), 128, program.exit());
-    bench.issues();
+    program.add_to_all(register_inst(OpClass::Sp, 2, &[1]));
+    let mut bench = Bench::with_single_cta(&test_machine(), 128, program.build_with_exit());
+    bench.issue_cycles();
     assert_eq!(bench.requests().len(), 1);
     assert_eq!(bench.kernel().l1_read_pending_hits, 3);
 }
@@ -180,12 +180,12 @@ fn loads_of_an_outstanding_sector_share_a_fetch() {
 fn a_full_merge_list_makes_the_next_load_wait_and_retry() {
     let mut machine = test_machine();
     machine.gpu.sm.l1.cache.as_mut().unwrap().mshr_merge = 2;
-    let mut program = Program::new(4);
+    let mut program = ProgramBuilder::new(4);
     for warp in 0..4 {
-        program.access(warp, load(1, &[]), LaneMask(1), &[0x10000]);
+        program.add_access(warp, load_inst(1, &[]), LaneMask(1), &[0x10000]);
     }
-    let mut bench = Bench::single(&machine, 128, program.exit());
-    bench.issues();
+    let mut bench = Bench::with_single_cta(&machine, 128, program.build_with_exit());
+    bench.issue_cycles();
     assert_eq!(bench.requests().len(), 1, "refused accesses hit the sector when they are retried");
     let counted = &bench.stats().sm;
     assert!(counted.l1_retries_merge > 50);
@@ -196,11 +196,11 @@ fn a_full_merge_list_makes_the_next_load_wait_and_retry() {
 #[test]
 fn stores_hold_the_cta_until_they_are_acknowledged() {
     let end = |latency: u64| {
-        let mut program = Program::new(1);
-        program.access(0, store(&[1, 2]), FULL, &lanes(0x10000, 4));
-        let mut bench = Bench::single(&test_machine(), 32, program.exit());
+        let mut program = ProgramBuilder::new(1);
+        program.add_access(0, store_inst(&[1, 2]), ALL_LANES, &lane_addresses(0x10000, 4));
+        let mut bench = Bench::with_single_cta(&test_machine(), 32, program.build_with_exit());
         bench.latency = latency;
-        bench.issues();
+        bench.issue_cycles();
         assert!(bench.requests().iter().all(|(_, packet)| packet.op == MemOp::Write && packet.bytes == u32::MAX));
         bench.notices(|payload| matches!(payload, Payload::CtaDone(_)))[0]
     };
@@ -209,11 +209,11 @@ fn stores_hold_the_cta_until_they_are_acknowledged() {
 
 #[test]
 fn a_partial_store_carries_its_bytes_and_a_later_load_fetches() {
-    let mut program = Program::new(1);
-    program.access(0, store(&[1, 2]), LaneMask(3), &[0x10004, 0x10008]);
-    program.access(0, load(5, &[]), LaneMask(1), &[0x10000]);
-    let mut bench = Bench::single(&test_machine(), 32, program.exit());
-    bench.issues();
+    let mut program = ProgramBuilder::new(1);
+    program.add_access(0, store_inst(&[1, 2]), LaneMask(3), &[0x10004, 0x10008]);
+    program.add_access(0, load_inst(5, &[]), LaneMask(1), &[0x10000]);
+    let mut bench = Bench::with_single_cta(&test_machine(), 32, program.build_with_exit());
+    bench.issue_cycles();
     let requests: Vec<_> = bench.requests().iter().map(|(_, packet)| (packet.op, packet.bytes)).collect();
     assert_eq!(requests[0], (MemOp::Write, 0xff0));
     assert_eq!(requests[1].0, MemOp::Read);
@@ -221,11 +221,11 @@ fn a_partial_store_carries_its_bytes_and_a_later_load_fetches() {
 
 #[test]
 fn atomics_on_one_address_send_a_packet_per_lane_and_hold_their_warp() {
-    let mut program = Program::new(1);
-    program.access(0, mem(MemKind::Reduction, MemSpace::Global, NO_REGISTER, &[1, 2]), FULL, &lanes(0x10000, 0));
-    program.all(op(OpClass::Sp, 7, &[]));
-    let mut bench = Bench::single(&test_machine(), 32, program.exit());
-    let issues = bench.issues();
+    let mut program = ProgramBuilder::new(1);
+    program.add_access(0, memory_inst(MemKind::Reduction, MemSpace::Global, NO_REGISTER, &[1, 2]), ALL_LANES, &lane_addresses(0x10000, 0));
+    program.add_to_all(register_inst(OpClass::Sp, 7, &[]));
+    let mut bench = Bench::with_single_cta(&test_machine(), 32, program.build_with_exit());
+    let issues = bench.issue_cycles();
     let requests = bench.requests();
     assert_eq!(requests.len(), 32);
     assert!(requests.iter().all(|(_, packet)| packet.op == MemOp::Reduction && packet.bytes == 0xf));
@@ -238,15 +238,15 @@ fn bypassing_loads_of_an_outstanding_sector_send_no_request() {
     let requests = |places: u32| {
         let mut machine = test_machine();
         machine.gpu.sm.lsu.merged_loads = places;
-        let mut program = Program::new(4);
+        let mut program = ProgramBuilder::new(4);
         for warp in 0..4 {
-            let mut inst = load(1, &[]);
+            let mut inst = load_inst(1, &[]);
             inst.mem = inst.mem.map(|mem| MemInst { cache: CachePolicy::Global, ..mem });
-            program.access(warp, inst, FULL, &lanes(0x10000, 4));
+            program.add_access(warp, inst, ALL_LANES, &lane_addresses(0x10000, 4));
         }
-        program.all(op(OpClass::Sp, 2, &[1]));
-        let mut bench = Bench::single(&machine, 128, program.exit());
-        bench.issues();
+        program.add_to_all(register_inst(OpClass::Sp, 2, &[1]));
+        let mut bench = Bench::with_single_cta(&machine, 128, program.build_with_exit());
+        bench.issue_cycles();
         (bench.requests().len(), bench.kernel().l1_bypasses)
     };
     assert_eq!([0, 64].map(requests), [(16, 16), (8, 16)]);
@@ -257,13 +257,13 @@ fn missing_sectors_of_a_line_leave_as_one_request() {
     let requests = |line_requests| {
         let mut machine = test_machine();
         machine.gpu.sm.l1.line_requests = line_requests;
-        let mut program = Program::new(1);
+        let mut program = ProgramBuilder::new(1);
         // The accesses cover two lines, and two sectors of a third.
-        program.access(0, load(1, &[]), FULL, &lanes(0x10000, 8));
-        program.access(0, load(2, &[]), LaneMask(0xffff), &lanes(0x20000, 4)[..16]);
-        program.all(op(OpClass::Sp, 3, &[1, 2]));
-        let mut bench = Bench::single(&machine, 32, program.exit());
-        bench.issues();
+        program.add_access(0, load_inst(1, &[]), ALL_LANES, &lane_addresses(0x10000, 8));
+        program.add_access(0, load_inst(2, &[]), LaneMask(0xffff), &lane_addresses(0x20000, 4)[..16]);
+        program.add_to_all(register_inst(OpClass::Sp, 3, &[1, 2]));
+        let mut bench = Bench::with_single_cta(&machine, 32, program.build_with_exit());
+        bench.issue_cycles();
         bench.requests().iter().map(|(_, packet)| packet.sectors().count()).collect::<Vec<_>>()
     };
     assert_eq!(requests(false), [1; 10]);
@@ -271,11 +271,11 @@ fn missing_sectors_of_a_line_leave_as_one_request() {
 }
 
 /// Returns the number of write requests and the bytes that they write, of an SM with a store buffer of `places` lines.
-fn writes(places: u32, warps: u32, program: Program) -> (usize, u32) {
+fn count_writes(places: u32, warps: u32, program: ProgramBuilder) -> (usize, u32) {
     let mut machine = test_machine();
     (machine.gpu.sm.lsu.combined_stores, machine.gpu.sm.lsu.combine_wait) = (places, 400);
-    let mut bench = Bench::single(&machine, 32 * warps, program.exit());
-    bench.issues();
+    let mut bench = Bench::with_single_cta(&machine, 32 * warps, program.build_with_exit());
+    bench.issue_cycles();
     let requests = bench.requests();
     let bytes = requests.iter().filter(|(_, packet)| packet.op == MemOp::Write).map(|(_, packet)| packet.bytes.count_ones());
     (bytes.clone().count(), bytes.sum())
@@ -285,30 +285,30 @@ fn writes(places: u32, warps: u32, program: Program) -> (usize, u32) {
 fn stores_to_parts_of_a_sector_leave_as_one() {
     // Each warp executes four stores of a word to each of 32 sectors in eight lines.
     let of_a_warp = |places| {
-        let mut program = Program::new(1);
+        let mut program = ProgramBuilder::new(1);
         for word in 0..4 {
-            program.access(0, store(&[1]), FULL, &lanes(0x10000 + 4 * word, 32));
+            program.add_access(0, store_inst(&[1]), ALL_LANES, &lane_addresses(0x10000 + 4 * word, 32));
         }
-        writes(places, 1, program)
+        count_writes(places, 1, program)
     };
     assert_eq!([0, 8, 7].map(of_a_warp), [(128, 512), (32, 512), (128, 512)], "no buffer, a buffer of eight lines, and a smaller buffer");
     // The second warp begins in the middle of the sector in which the first one ends.
     let of_two = |places| {
-        let mut program = Program::new(2);
+        let mut program = ProgramBuilder::new(2);
         for warp in 0..2 {
-            program.access(warp, store(&[1]), FULL, &lanes(0x10010 + 128 * warp as u64, 4));
+            program.add_access(warp, store_inst(&[1]), ALL_LANES, &lane_addresses(0x10010 + 128 * warp as u64, 4));
         }
-        writes(places, 2, program)
+        count_writes(places, 2, program)
     };
     assert_eq!([0, 8].map(of_two), [(10, 256), (9, 256)]);
 }
 
 #[test]
 fn a_fence_waits_for_the_registers_of_its_warp() {
-    let issues = issues(|program| {
-        program.access(0, load(1, &[2]), LaneMask(1), &[0x10000]);
-        program.all(op(OpClass::Fence, NO_REGISTER, &[]));
-        program.all(op(OpClass::Sp, 7, &[]));
+    let issues = issue_cycles(|program| {
+        program.add_access(0, load_inst(1, &[2]), LaneMask(1), &[0x10000]);
+        program.add_to_all(register_inst(OpClass::Fence, NO_REGISTER, &[]));
+        program.add_to_all(register_inst(OpClass::Sp, 7, &[]));
     });
     assert!(issues[1] < issues[0] + 10);
     assert_eq!(issues[2], issues[0] + 128, "the load's register is written 128 cycles after its issue");
@@ -317,12 +317,12 @@ fn a_fence_waits_for_the_registers_of_its_warp() {
 #[test]
 fn generic_accesses_follow_the_address_windows() {
     let info = kernel_info(32, 1);
-    let generic = mem(MemKind::Load, MemSpace::Generic, 1, &[]);
+    let generic = memory_inst(MemKind::Load, MemSpace::Generic, 1, &[]);
     let requests = |address: u64| {
-        let mut program = Program::new(1);
-        program.access(0, generic, FULL, &lanes(address, 4));
-        let mut bench = Bench::single(&test_machine(), 32, program.exit());
-        bench.issues();
+        let mut program = ProgramBuilder::new(1);
+        program.add_access(0, generic, ALL_LANES, &lane_addresses(address, 4));
+        let mut bench = Bench::with_single_cta(&test_machine(), 32, program.build_with_exit());
+        bench.issue_cycles();
         (bench.requests().len(), bench.kernel().shared_instructions)
     };
     assert_eq!(requests(info.shared_base.0 + 64), (0, 1));
@@ -333,22 +333,22 @@ fn generic_accesses_follow_the_address_windows() {
 
 #[test]
 fn local_memory_of_a_warp_is_contiguous_for_the_same_word() {
-    let mut program = Program::new(1);
-    program.access(0, mem(MemKind::Load, MemSpace::Local, 1, &[]), FULL, &lanes(0x20, 0));
-    let mut bench = Bench::single(&test_machine(), 32, program.exit());
-    bench.issues();
+    let mut program = ProgramBuilder::new(1);
+    program.add_access(0, memory_inst(MemKind::Load, MemSpace::Local, 1, &[]), ALL_LANES, &lane_addresses(0x20, 0));
+    let mut bench = Bench::with_single_cta(&test_machine(), 32, program.build_with_exit());
+    bench.issue_cycles();
     assert_eq!(bench.requests().len(), 4);
 }
 
 #[test]
 fn predicated_off_accesses_pass_through() {
-    let mut program = Program::new(1);
-    program.access(0, load(1, &[2]), LaneMask(0), &[]);
-    program.access(0, mem(MemKind::Atomic, MemSpace::Global, 3, &[2]), LaneMask(0), &[]);
-    program.access(0, mem(MemKind::Load, MemSpace::Shared, 4, &[2]), LaneMask(0), &[]);
-    program.all(op(OpClass::Sp, 9, &[1, 3, 4]));
-    let mut bench = Bench::single(&test_machine(), 32, program.exit());
-    bench.issues();
+    let mut program = ProgramBuilder::new(1);
+    program.add_access(0, load_inst(1, &[2]), LaneMask(0), &[]);
+    program.add_access(0, memory_inst(MemKind::Atomic, MemSpace::Global, 3, &[2]), LaneMask(0), &[]);
+    program.add_access(0, memory_inst(MemKind::Load, MemSpace::Shared, 4, &[2]), LaneMask(0), &[]);
+    program.add_to_all(register_inst(OpClass::Sp, 9, &[1, 3, 4]));
+    let mut bench = Bench::with_single_cta(&test_machine(), 32, program.build_with_exit());
+    bench.issue_cycles();
     assert_eq!(bench.requests().len(), 0);
     assert_eq!(bench.kernel().warp_instructions, 5);
 }
@@ -357,11 +357,11 @@ fn predicated_off_accesses_pass_through() {
 fn the_l1_is_invalidated_and_resized_for_the_next_kernel() {
     let machine = test_machine();
     let program = |n: u64| {
-        let mut program = Program::new(1);
+        let mut program = ProgramBuilder::new(1);
         for i in 0..n {
-            program.access(0, load(1, &[1]), FULL, &lanes(0x10000 + i * 128, 4));
+            program.add_access(0, load_inst(1, &[1]), ALL_LANES, &lane_addresses(0x10000 + i * 128, 4));
         }
-        program.exit()
+        program.build_with_exit()
     };
     let mut shared = kernel_info(32, 1);
     shared.shared_bytes = 40_000;
@@ -378,11 +378,11 @@ fn the_l1_is_invalidated_and_resized_for_the_next_kernel() {
 fn no_request_leaves_without_a_credit() {
     let mut machine = test_machine();
     machine.noc.input_queue = 2;
-    let mut program = Program::new(1);
-    program.access(0, load(1, &[]), FULL, &lanes(0x10000, 128));
-    let mut bench = Bench::single(&machine, 32, program.exit());
+    let mut program = ProgramBuilder::new(1);
+    program.add_access(0, load_inst(1, &[]), ALL_LANES, &lane_addresses(0x10000, 128));
+    let mut bench = Bench::with_single_cta(&machine, 32, program.build_with_exit());
     bench.latency = 40;
-    bench.issues();
+    bench.issue_cycles();
     let requests = bench.requests();
     assert_eq!(requests.len(), 32);
     for pair in requests.windows(3) {
@@ -393,12 +393,12 @@ fn no_request_leaves_without_a_credit() {
 
 #[test]
 fn credits_of_the_network_output_are_returned_in_batches() {
-    let mut program = Program::new(8);
+    let mut program = ProgramBuilder::new(8);
     for warp in 0..8 {
-        program.access(warp, load(1, &[]), FULL, &lanes(0x10000 + 0x1000 * warp as u64, 32));
+        program.add_access(warp, load_inst(1, &[]), ALL_LANES, &lane_addresses(0x10000 + 0x1000 * warp as u64, 32));
     }
-    let mut bench = Bench::single(&test_machine(), 256, program.exit());
-    bench.issues();
+    let mut bench = Bench::with_single_cta(&test_machine(), 256, program.build_with_exit());
+    bench.issue_cycles();
     let counts: Vec<u16> = bench
         .sent
         .iter()
@@ -425,11 +425,11 @@ fn with_line_cache(write_miss: WriteMiss) -> Machine {
 
 #[test]
 fn a_line_cache_requests_whole_lines_and_waits_for_all_sectors() {
-    let mut program = Program::new(1);
-    program.access(0, load(1, &[]), FULL, &lanes(0x10000, 4));
-    program.access(0, store(&[1]), FULL, &lanes(0x20000, 4));
-    let mut bench = Bench::single(&with_line_cache(WriteMiss::NoAllocate), 32, program.exit());
-    bench.issues();
+    let mut program = ProgramBuilder::new(1);
+    program.add_access(0, load_inst(1, &[]), ALL_LANES, &lane_addresses(0x10000, 4));
+    program.add_access(0, store_inst(&[1]), ALL_LANES, &lane_addresses(0x20000, 4));
+    let mut bench = Bench::with_single_cta(&with_line_cache(WriteMiss::NoAllocate), 32, program.build_with_exit());
+    bench.issue_cycles();
     let requests = bench.requests();
     assert_eq!(
         requests.iter().map(|(_, p)| (p.op, p.addr, p.sectors().0)).collect::<Vec<_>>(),
@@ -441,10 +441,10 @@ fn a_line_cache_requests_whole_lines_and_waits_for_all_sectors() {
 fn version_3_writes_use_the_smallest_aligned_segment() {
     // The 32 words start at the second sector of a line: three sectors of this line, and one of the next.
     let written = |write_miss| {
-        let mut program = Program::new(1);
-        program.access(0, store(&[]), FULL, &lanes(0x20020, 4));
-        let mut bench = Bench::single(&with_line_cache(write_miss), 32, program.exit());
-        bench.issues();
+        let mut program = ProgramBuilder::new(1);
+        program.add_access(0, store_inst(&[]), ALL_LANES, &lane_addresses(0x20020, 4));
+        let mut bench = Bench::with_single_cta(&with_line_cache(write_miss), 32, program.build_with_exit());
+        bench.issue_cycles();
         bench.requests().iter().map(|(_, p)| (p.addr.line(), p.sectors().0)).collect::<Vec<_>>()
     };
     assert_eq!(written(WriteMiss::NoAllocate), [(Addr(0x20080), 0b0001), (Addr(0x20000), 0b1110)]);
@@ -454,14 +454,14 @@ fn version_3_writes_use_the_smallest_aligned_segment() {
 #[test]
 fn outstanding_loads_are_counted_with_and_without_arithmetic_overlap() {
     let counted = |latency: u64, chain: u64| {
-        let mut program = Program::new(1);
-        program.access(0, load(1, &[]), LaneMask(1), &[0x10000]);
+        let mut program = ProgramBuilder::new(1);
+        program.add_access(0, load_inst(1, &[]), LaneMask(1), &[0x10000]);
         for _ in 0..chain {
-            program.all(op(OpClass::Sp, 2, &[2]));
+            program.add_to_all(register_inst(OpClass::Sp, 2, &[2]));
         }
-        let mut bench = Bench::single(&test_machine(), 32, program.exit());
+        let mut bench = Bench::with_single_cta(&test_machine(), 32, program.build_with_exit());
         bench.latency = latency;
-        bench.issues();
+        bench.issue_cycles();
         let sm = &bench.stats().sm;
         assert_eq!(sm.loads_answered, 1);
         (sm.load_cycles, sm.load_overlapped_cycles)
@@ -484,16 +484,16 @@ fn arithmetic_that_waits_for_collectors_full_of_memory_instructions_waits_for_me
         machine.gpu.sm.style = style;
         // The lines are in the L1: the transfer to it takes the time, one sector per lane and cycle.
         let stalls = |stride: u64| {
-            let mut program = Program::new(16);
+            let mut program = ProgramBuilder::new(16);
             for round in 0..20 {
                 for warp in 0..16 {
-                    program.access(warp, load(1 + round % 8, &[40]), FULL, &lanes(0x10000, stride));
+                    program.add_access(warp, load_inst(1 + round % 8, &[40]), ALL_LANES, &lane_addresses(0x10000, stride));
                     for dst in 20..26 {
-                        program.one(warp, op(OpClass::Sp, dst, &[41, 42, 43]), FULL);
+                        program.add_to_warp(warp, register_inst(OpClass::Sp, dst, &[41, 42, 43]), ALL_LANES);
                     }
                 }
             }
-            let mut bench = Bench::single(&machine, 512, program.exit()).skipping();
+            let mut bench = Bench::with_single_cta(&machine, 512, program.build_with_exit()).with_skipping();
             bench.finish();
             let stalls = bench.stats().all_stalls();
             [MemoryHoldsCollectors, PipelineFull].map(|reason| stalls[reason as usize])

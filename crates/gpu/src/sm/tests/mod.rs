@@ -45,7 +45,7 @@ pub(super) const PORTS: SmPorts = SmPorts {
 };
 
 /// Returns an instruction that reads and writes registers.
-pub(super) fn op(class: OpClass, dst: u16, src: &[u16]) -> StaticInst {
+pub(super) fn register_inst(class: OpClass, dst: u16, src: &[u16]) -> StaticInst {
     let mut sources = [NO_REGISTER; 4];
     sources[..src.len()].copy_from_slice(src);
     let registers = RegisterSets::new(dst, sources);
@@ -53,10 +53,10 @@ pub(super) fn op(class: OpClass, dst: u16, src: &[u16]) -> StaticInst {
 }
 
 /// Returns a memory instruction of four bytes per lane.
-pub(super) fn mem(kind: MemKind, space: MemSpace, dst: u16, src: &[u16]) -> StaticInst {
+pub(super) fn memory_inst(kind: MemKind, space: MemSpace, dst: u16, src: &[u16]) -> StaticInst {
     let class = if kind == MemKind::Store { OpClass::Store } else { OpClass::Load };
     let cache = if matches!(kind, MemKind::Atomic | MemKind::Reduction) { CachePolicy::Global } else { CachePolicy::All };
-    StaticInst { mem: Some(MemInst { space, kind, width: 4, cache }), ..op(class, dst, src) }
+    StaticInst { mem: Some(MemInst { space, kind, width: 4, cache }), ..register_inst(class, dst, src) }
 }
 
 /// The program of one kernel, the same for every CTA.
@@ -77,12 +77,12 @@ impl CtaSource for Fixed {
 
 /// Builder of the program of a CTA, warp by warp.
 #[derive(Debug, Default)]
-pub(super) struct Program {
+pub(super) struct ProgramBuilder {
     code: Vec<StaticInst>,
     warps: Vec<StreamBuilder>,
 }
 
-impl Program {
+impl ProgramBuilder {
     pub(super) fn new(warps: usize) -> Self {
         Self { code: Vec::new(), warps: (0..warps).map(|_| StreamBuilder::default()).collect() }
     }
@@ -97,36 +97,36 @@ impl Program {
     }
 
     /// Adds `inst` with all lanes to every warp.
-    pub(super) fn all(&mut self, inst: StaticInst) -> &mut Self {
+    pub(super) fn add_to_all(&mut self, inst: StaticInst) -> &mut Self {
         for warp in 0..self.warps.len() {
-            self.one(warp, inst, LaneMask::FULL);
+            self.add_to_warp(warp, inst, LaneMask::FULL);
         }
         self
     }
 
-    pub(super) fn one(&mut self, warp: usize, inst: StaticInst, mask: LaneMask) -> &mut Self {
+    pub(super) fn add_to_warp(&mut self, warp: usize, inst: StaticInst, mask: LaneMask) -> &mut Self {
         let index = self.index(inst);
         self.warps[warp].op(index, mask);
         self
     }
 
     /// Adds an access of one warp to `addresses`, one address for each active lane.
-    pub(super) fn access(&mut self, warp: usize, inst: StaticInst, mask: LaneMask, addresses: &[u64]) -> &mut Self {
+    pub(super) fn add_access(&mut self, warp: usize, inst: StaticInst, mask: LaneMask, addresses: &[u64]) -> &mut Self {
         let index = self.index(inst);
         self.warps[warp].access(index, mask, addresses);
         self
     }
 
     /// Adds `inst` with all lanes and a `payload` to one warp.
-    pub(super) fn payload(&mut self, warp: usize, inst: StaticInst, payload: &[u32]) -> &mut Self {
+    pub(super) fn add_with_payload(&mut self, warp: usize, inst: StaticInst, payload: &[u32]) -> &mut Self {
         let index = self.index(inst);
         self.warps[warp].payload(index, LaneMask::FULL, payload);
         self
     }
 
     /// Adds an exit to every warp.
-    pub(super) fn exit(mut self) -> Arc<CtaProgram> {
-        self.all(op(OpClass::Exit, NO_REGISTER, &[]));
+    pub(super) fn build_with_exit(mut self) -> Arc<CtaProgram> {
+        self.add_to_all(register_inst(OpClass::Exit, NO_REGISTER, &[]));
         self.finish()
     }
 
@@ -137,7 +137,7 @@ impl Program {
 }
 
 /// Returns the launch of a CTA without dependencies.
-pub(super) fn launch(kernel: u32, cta: u32) -> CtaLaunch {
+pub(super) fn cta_launch(kernel: u32, cta: u32) -> CtaLaunch {
     CtaLaunch {
         kernel: KernelIndex(kernel),
         cta: CtaIndex(cta),
@@ -151,7 +151,7 @@ pub(super) fn launch(kernel: u32, cta: u32) -> CtaLaunch {
 }
 
 /// Returns 32 addresses that are `stride` apart.
-pub(super) fn lanes(base: u64, stride: u64) -> Vec<u64> {
+pub(super) fn lane_addresses(base: u64, stride: u64) -> Vec<u64> {
     (0..32).map(|lane| base + lane * stride).collect()
 }
 
@@ -191,11 +191,15 @@ fn replies_to(packet: MemPacket, by_sector: bool) -> impl Iterator<Item = MemPac
 
 impl Bench {
     pub(super) fn new(machine: &Machine, kernels: Vec<(KernelInfo, Arc<CtaProgram>)>) -> Self {
-        Self::shared(machine, kernels, Vec::new())
+        Self::with_applications(machine, kernels, Vec::new())
     }
 
     /// Creates a bench with kernels of several applications.
-    pub(super) fn shared(machine: &Machine, kernels: Vec<(KernelInfo, Arc<CtaProgram>)>, applications: Vec<Application>) -> Self {
+    pub(super) fn with_applications(
+        machine: &Machine,
+        kernels: Vec<(KernelInfo, Arc<CtaProgram>)>,
+        applications: Vec<Application>,
+    ) -> Self {
         let kernels = kernels.into_iter().map(|(info, program)| Kernel { info, source: Arc::new(Fixed(program)) }).collect();
         let workload =
             Workload { name: "test".to_owned(), commands: Vec::new(), kernels, applications, notes: Vec::new(), homes: Vec::new() };
@@ -208,20 +212,20 @@ impl Bench {
     }
 
     /// Creates a bench with one kernel of one CTA, bound at cycle 0.
-    pub(super) fn single(machine: &Machine, threads: u32, program: Arc<CtaProgram>) -> Self {
+    pub(super) fn with_single_cta(machine: &Machine, threads: u32, program: Arc<CtaProgram>) -> Self {
         let mut bench = Self::new(machine, vec![(crate::test_machine::kernel_info(threads, 1), program)]);
         bench.bind(0, 0);
         bench
     }
 
-    pub(super) fn skipping(mut self) -> Self {
+    pub(super) fn with_skipping(mut self) -> Self {
         self.skip = true;
         self
     }
 
     /// Gives the schedulers of the SM the phases of its kernels.
     pub(super) fn with_phases(mut self) -> Self {
-        let phases = |kernel| Phases::of_kernel(kernel, &Latencies::COMPILER, LongOps::All);
+        let phases = |kernel| Phases::of_kernel(kernel, &Latencies::COMPILER_PASS, LongOps::All);
         let kernels = self.sm.workload.kernels.iter().map(phases).collect();
         self.sm = self.sm.with_phases(kernels);
         self
@@ -233,7 +237,7 @@ impl Bench {
 
     /// Binds a CTA by a message that arrives at `at`.
     pub(super) fn bind_at(&mut self, at: Cycle, kernel: u32, cta: u32) {
-        self.sm.deliver(PORTS.from_grid, at, &Payload::Launch(launch(kernel, cta)));
+        self.sm.deliver(PORTS.from_grid, at, &Payload::Launch(cta_launch(kernel, cta)));
     }
 
     /// Runs one epoch of `cycles` cycles, at most the latency of the memory.
@@ -258,7 +262,7 @@ impl Bench {
     }
 
     /// Runs until all bound CTAs have ended, cycle by cycle, and returns the cycle of each issue.
-    pub(super) fn issues(&mut self) -> Vec<u64> {
+    pub(super) fn issue_cycles(&mut self) -> Vec<u64> {
         let mut cycles = Vec::new();
         let mut before = self.instructions();
         for _ in 0..1_000_000 {

@@ -8,23 +8,23 @@ use warpshard_config::machine::{Allocation, InFlightPolicy, Switch};
 use warpshard_protocol::{NO_CLUSTER, Preemption, SmProgress, WarpContext};
 use warpshard_workload::WarpStream;
 
-use super::random::{machines, program};
+use super::random::{program, random_test_machines};
 use super::*;
 use crate::sm::SmDecision;
 use crate::test_machine::{kernel_info, test_machine};
 
 /// Number of CTAs of a run.
-const CTAS: u32 = 5;
+const CTAS_PER_RUN: u32 = 5;
 
 /// A mock grid scheduler that binds CTAs that the SM returned to it again, with their contexts, some cycles later.
 #[derive(Default)]
-pub(super) struct Grid {
+pub(super) struct RebindingGrid {
     contexts: BTreeMap<(KernelIndex, CtaIndex), Vec<WarpContext>>,
     seen: usize,
     pub(super) returned: u32,
 }
 
-impl Grid {
+impl RebindingGrid {
     pub(super) fn rebind(&mut self, bench: &mut Bench) {
         let new: Vec<Payload> = bench.sent[self.seen..].iter().map(|(_, payload)| *payload).collect();
         self.seen = bench.sent.len();
@@ -56,17 +56,24 @@ impl Grid {
     }
 }
 
-type Seen = (Vec<(Cycle, Payload)>, SmStats);
+type SeenMessages = (Vec<(Cycle, Payload)>, SmStats);
 
 /// Runs five CTAs with a preemption every `every` cycles at most, 20 of them; returns the visible results, and the number of CTAs that
 /// returned.
-fn run(machine: &Machine, seed: u64, how: Preemption, skip: bool, epoch: u64) -> (Seen, u32, u64) {
+fn run(machine: &Machine, seed: u64, how: Preemption, skip: bool, epoch: u64) -> (SeenMessages, u32, u64) {
     run_program(machine, program(&mut Rng::keyed(seed, &[7]), 5), seed, how, skip, epoch)
 }
 
-fn run_program(machine: &Machine, program: Arc<CtaProgram>, seed: u64, how: Preemption, skip: bool, epoch: u64) -> (Seen, u32, u64) {
+fn run_program(
+    machine: &Machine,
+    program: Arc<CtaProgram>,
+    seed: u64,
+    how: Preemption,
+    skip: bool,
+    epoch: u64,
+) -> (SeenMessages, u32, u64) {
     let instructions: u64 = program.warps.iter().map(|stream| u64::from(stream.len())).sum();
-    let mut info = kernel_info(160, CTAS);
+    let mut info = kernel_info(160, CTAS_PER_RUN);
     info.shared_bytes = 30_000;
     let mut bench = Bench::new(machine, vec![(info, program)]);
     bench.skip = skip;
@@ -74,9 +81,9 @@ fn run_program(machine: &Machine, program: Arc<CtaProgram>, seed: u64, how: Pree
         bench = bench.with_phases();
     }
     bench.latency = 60;
-    (0..CTAS).for_each(|cta| bench.bind(0, cta));
+    (0..CTAS_PER_RUN).for_each(|cta| bench.bind(0, cta));
     let mut rng = Rng::keyed(seed, &[9]);
-    let mut grid = Grid::default();
+    let mut grid = RebindingGrid::default();
     let mut next = 60 * (1 + rng.below(8));
     let mut left = 20;
     while bench.sm.resident_ctas() > 0 || bench.sm.next_event() < Cycle::NEVER || !bench.incoming.is_empty() {
@@ -95,7 +102,7 @@ fn run_program(machine: &Machine, program: Arc<CtaProgram>, seed: u64, how: Pree
     let end = Cycle(bench.now.0.next_multiple_of(20_000));
     bench.run(end.0 - bench.now.0);
     bench.sm.settle(end);
-    ((bench.sent.clone(), bench.stats().clone()), grid.returned, instructions * u64::from(CTAS))
+    ((bench.sent.clone(), bench.stats().clone()), grid.returned, instructions * u64::from(CTAS_PER_RUN))
 }
 
 /// Returns the program with the same instructions in streams of several parts.
@@ -115,7 +122,7 @@ fn in_parts(program: &CtaProgram) -> Arc<CtaProgram> {
 
 #[test]
 fn streams_in_parts_run_as_whole_streams_do() {
-    for machine in machines() {
+    for machine in random_test_machines() {
         for (seed, how) in [(1, Preemption::Switch), (2, Preemption::Flush)] {
             let whole = program(&mut Rng::keyed(seed, &[7]), 5);
             let parted = in_parts(&whole);
@@ -127,8 +134,8 @@ fn streams_in_parts_run_as_whole_streams_do() {
 }
 
 /// Returns machines on which switching takes time or is traffic, and on which outstanding instructions are awaited or squashed.
-pub(super) fn switching() -> impl Iterator<Item = Machine> {
-    machines().into_iter().flat_map(|machine| {
+pub(super) fn switching_machines() -> impl Iterator<Item = Machine> {
+    random_test_machines().into_iter().flat_map(|machine| {
         [Switch::Time, Switch::InTurn, Switch::Traffic].into_iter().flat_map(move |switch| {
             let machine = machine.clone();
             [InFlightPolicy::Awaited, InFlightPolicy::Squashed].map(|under_way| {
@@ -145,14 +152,14 @@ fn in_effect(stats: &SmStats) -> u64 {
     stats.kernels[0].warp_instructions - stats.sm.flushed_warp_instructions - stats.sm.replayed_warp_instructions
 }
 
-fn ended(seen: &Seen) -> usize {
+fn ended_ctas(seen: &SeenMessages) -> usize {
     seen.0.iter().filter(|(_, payload)| matches!(payload, Payload::CtaDone(_))).count()
 }
 
 #[test]
 fn every_instruction_takes_effect_once_under_preemption() {
     let mut replayed = 0;
-    for machine in switching() {
+    for machine in switching_machines() {
         for (seed, how) in (0..4).flat_map(|seed| [Preemption::Switch, Preemption::Flush].map(|how| (seed, how))) {
             let (seen, returned, instructions) = run(&machine, seed, how, true, 60);
             let (sm, kernel) = (&seen.1.sm, &seen.1.kernels[0]);
@@ -161,7 +168,7 @@ fn every_instruction_takes_effect_once_under_preemption() {
             replayed += sm.replayed_warp_instructions;
             let squashes = machine.gpu.dispatch.under_way == InFlightPolicy::Squashed;
             assert!(squashes || sm.replayed_warp_instructions == 0, "an awaited instruction was replayed");
-            assert_eq!((ended(&seen), kernel.ctas), (CTAS as usize, u64::from(CTAS)), "{how:?}, seed {seed}");
+            assert_eq!((ended_ctas(&seen), kernel.ctas), (CTAS_PER_RUN as usize, u64::from(CTAS_PER_RUN)), "{how:?}, seed {seed}");
             assert_eq!(u64::from(returned), sm.ctas_switched + sm.ctas_flushed + sm.ctas_returned);
             assert!(all_replies_received(&machine, sm), "{how:?}, seed {seed}");
             assert!(how == Preemption::Flush || sm.ctas_flushed == 0);
@@ -172,7 +179,7 @@ fn every_instruction_takes_effect_once_under_preemption() {
 
 #[test]
 fn preemption_does_not_depend_on_skipping_or_epochs() {
-    for machine in switching() {
+    for machine in switching_machines() {
         for (seed, how) in [(1, Preemption::Switch), (2, Preemption::Flush)] {
             let stepped = run(&machine, seed, how, false, 60).0;
             let skipped = run(&machine, seed, how, true, 60).0;
@@ -186,15 +193,20 @@ fn preemption_does_not_depend_on_skipping_or_epochs() {
 }
 
 /// Returns a program of four warps that compute, with or without a preceding store to global memory.
-fn computation(stores: bool) -> Arc<CtaProgram> {
-    let mut program = Program::new(4);
+fn computing_program(stores: bool) -> Arc<CtaProgram> {
+    let mut program = ProgramBuilder::new(4);
     if stores {
         for warp in 0..4 {
-            program.access(warp, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask::FULL, &lanes(0x10_0000, 4));
+            program.add_access(
+                warp,
+                memory_inst(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]),
+                LaneMask::FULL,
+                &lane_addresses(0x10_0000, 4),
+            );
         }
     }
-    (0..200).for_each(|_| _ = program.all(op(OpClass::Sp, 1, &[1])));
-    program.exit()
+    (0..200).for_each(|_| _ = program.add_to_all(register_inst(OpClass::Sp, 1, &[1])));
+    program.build_with_exit()
 }
 
 /// Preempts a CTA in cycle 400; returns the cycle in which it returned to the grid scheduler, and the counters of the SM.
@@ -203,7 +215,7 @@ fn preempted_at_400(stores: bool, how: Preemption) -> (u64, SmStats, Machine) {
 }
 
 fn preempted_with(machine: Machine, stores: bool, how: Preemption) -> (u64, SmStats, Machine) {
-    let mut bench = Bench::single(&machine, 128, computation(stores)).skipping();
+    let mut bench = Bench::with_single_cta(&machine, 128, computing_program(stores)).with_skipping();
     (0..8).for_each(|_| bench.run(50));
     bench.sm.settle(bench.now);
     bench.sm.apply(bench.now, &SmDecision::Preempt(how));
@@ -241,7 +253,7 @@ fn contexts_of_an_sm_go_one_after_the_other_where_they_share_its_bandwidth() {
     let left = |switch: Switch| {
         let mut machine = test_machine();
         (machine.gpu.dispatch.switch, machine.gpu.dispatch.under_way) = (switch, InFlightPolicy::Squashed);
-        let mut bench = Bench::single(&machine, 128, computation(false));
+        let mut bench = Bench::with_single_cta(&machine, 128, computing_program(false));
         (1..3).for_each(|cta| bench.bind(0, cta));
         bench.run(400);
         bench.sm.settle(bench.now);
@@ -260,8 +272,8 @@ fn contexts_of_an_sm_go_one_after_the_other_where_they_share_its_bandwidth() {
 #[test]
 fn a_cta_whose_stores_overwrite_nothing_that_it_has_read_is_flushed() {
     let taken = |repeatable: &[u32]| {
-        let program = Arc::new(CtaProgram { repeatable: repeatable.into(), ..CtaProgram::clone(&computation(true)) });
-        let mut bench = Bench::single(&test_machine(), 128, program).skipping();
+        let program = Arc::new(CtaProgram { repeatable: repeatable.into(), ..CtaProgram::clone(&computing_program(true)) });
+        let mut bench = Bench::with_single_cta(&test_machine(), 128, program).with_skipping();
         (0..8).for_each(|_| bench.run(50));
         bench.sm.settle(bench.now);
         bench.sm.apply(bench.now, &SmDecision::Preempt(Preemption::Flush));
@@ -286,7 +298,7 @@ fn a_switch_by_traffic_writes_the_context_a_packet_per_cycle() {
 }
 
 /// Returns the test machine with squashing of outstanding instructions.
-fn squashing() -> Machine {
+fn squashing_machine() -> Machine {
     let mut machine = test_machine();
     machine.gpu.dispatch.under_way = InFlightPolicy::Squashed;
     machine
@@ -294,17 +306,17 @@ fn squashing() -> Machine {
 
 /// Returns a program of a warp that loads a line, uses the value, and stores to the line.
 fn load_and_store() -> Arc<CtaProgram> {
-    let mut program = Program::new(1);
-    program.access(0, mem(MemKind::Load, MemSpace::Global, 1, &[0]), LaneMask::FULL, &lanes(0x10_0000, 4));
-    program.all(op(OpClass::Sp, 2, &[1]));
-    program.access(0, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[2]), LaneMask::FULL, &lanes(0x20_0000, 4));
-    program.exit()
+    let mut program = ProgramBuilder::new(1);
+    program.add_access(0, memory_inst(MemKind::Load, MemSpace::Global, 1, &[0]), LaneMask::FULL, &lane_addresses(0x10_0000, 4));
+    program.add_to_all(register_inst(OpClass::Sp, 2, &[1]));
+    program.add_access(0, memory_inst(MemKind::Store, MemSpace::Global, NO_REGISTER, &[2]), LaneMask::FULL, &lane_addresses(0x20_0000, 4));
+    program.build_with_exit()
 }
 
 /// Preempts the only CTA in cycle `at`, and binds it again as soon as it returns; returns the cycle of the return, the end cycle, and the
 /// bench.
 fn preempted_and_rebound(machine: &Machine, program: Arc<CtaProgram>, latency: u64, at: u64, how: Preemption) -> (u64, u64, Bench) {
-    let mut bench = Bench::single(machine, 32, program);
+    let mut bench = Bench::with_single_cta(machine, 32, program);
     bench.latency = latency;
     (0..at).for_each(|_| bench.run(1));
     bench.sm.settle(bench.now);
@@ -340,8 +352,8 @@ fn preempted_and_rebound(machine: &Machine, program: Arc<CtaProgram>, latency: u
 
 #[test]
 fn a_cta_is_flushed_in_the_cycle_of_the_decision_and_its_data_still_fills_the_l1() {
-    let machine = squashing();
-    let mut alone = Bench::single(&machine, 32, load_and_store());
+    let machine = squashing_machine();
+    let mut alone = Bench::with_single_cta(&machine, 32, load_and_store());
     alone.latency = 1000;
     while !alone.is_done() {
         alone.run(1);
@@ -361,7 +373,7 @@ fn a_cta_is_flushed_in_the_cycle_of_the_decision_and_its_data_still_fills_the_l1
 
 #[test]
 fn a_cta_is_switched_in_the_time_of_its_context_and_replays_its_load() {
-    let machine = squashing();
+    let machine = squashing_machine();
     let (back, ended, bench) = preempted_and_rebound(&machine, load_and_store(), 20_000, 500, Preemption::Switch);
     let sm = &bench.stats().sm;
     // Saving and restoring take the same time.
@@ -375,10 +387,10 @@ fn a_cta_is_switched_in_the_time_of_its_context_and_replays_its_load() {
 
 #[test]
 fn stores_of_a_cta_that_was_dropped_are_acknowledged_to_nobody() {
-    let mut program = Program::new(1);
-    program.access(0, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask::FULL, &lanes(0x20_0000, 4));
-    let program = program.exit();
-    let (back, ended, bench) = preempted_and_rebound(&squashing(), program, 1000, 500, Preemption::Drop);
+    let mut program = ProgramBuilder::new(1);
+    program.add_access(0, memory_inst(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask::FULL, &lane_addresses(0x20_0000, 4));
+    let program = program.build_with_exit();
+    let (back, ended, bench) = preempted_and_rebound(&squashing_machine(), program, 1000, 500, Preemption::Drop);
     assert_eq!(back, 500);
     let sent: Vec<u64> = bench.requests().iter().map(|(at, _)| *at).collect();
     let (first, second) = sent.split_at(sent.len() / 2);
@@ -390,12 +402,12 @@ fn stores_of_a_cta_that_was_dropped_are_acknowledged_to_nobody() {
 
 #[test]
 fn a_cta_without_instructions_ends_when_its_context_is_restored() {
-    let mut program = Program::new(1);
-    program.access(0, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask::FULL, &lanes(0x20_0000, 4));
-    let mut machine = squashing();
+    let mut program = ProgramBuilder::new(1);
+    program.add_access(0, memory_inst(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask::FULL, &lane_addresses(0x20_0000, 4));
+    let mut machine = squashing_machine();
     machine.gpu.dispatch.switch = Switch::Traffic;
     // The CTA waits only for its store.
-    let (back, ended, bench) = preempted_and_rebound(&machine, program.exit(), 1000, 500, Preemption::Switch);
+    let (back, ended, bench) = preempted_and_rebound(&machine, program.build_with_exit(), 1000, 500, Preemption::Switch);
     let (last, _) = *bench.requests().last().unwrap();
     assert!(back > 1500 && last > back && ended > last + 1000, "returned in {back}, the last read left in {last}, the end in {ended}");
     assert_eq!((bench.stats().sm.ctas_switched, bench.stats().sm.replayed_warp_instructions), (1, 0));
@@ -403,7 +415,7 @@ fn a_cta_without_instructions_ends_when_its_context_is_restored() {
 
 /// Results of a run with per-CTA preemption: messages and counters, returned CTAs, and the memory ranges of all CTAs at each cut.
 struct PerCtaRun {
-    seen: Seen,
+    seen: SeenMessages,
     returned: u32,
     /// Number of CTAs that left, by outcome as seen at cuts: ended, switched, flushed, dropped.
     departed: [u64; 4],
@@ -413,7 +425,7 @@ struct PerCtaRun {
 fn run_named(machine: &Machine, seed: u64, skip: bool, epoch: u64) -> (PerCtaRun, u64) {
     let program = program(&mut Rng::keyed(seed, &[7]), 5);
     let instructions: u64 = program.warps.iter().map(|stream| u64::from(stream.len())).sum();
-    let mut info = kernel_info(160, CTAS);
+    let mut info = kernel_info(160, CTAS_PER_RUN);
     info.shared_bytes = 30_000;
     let mut bench = Bench::new(machine, vec![(info, program)]);
     bench.skip = skip;
@@ -421,9 +433,9 @@ fn run_named(machine: &Machine, seed: u64, skip: bool, epoch: u64) -> (PerCtaRun
         bench = bench.with_phases();
     }
     bench.latency = 60;
-    (0..CTAS).for_each(|cta| bench.bind(0, cta));
+    (0..CTAS_PER_RUN).for_each(|cta| bench.bind(0, cta));
     let mut rng = Rng::keyed(seed, &[11]);
-    let mut grid = Grid::default();
+    let mut grid = RebindingGrid::default();
     let mut next = 60 * (1 + rng.below(8));
     let (mut left, mut before) = (20, 0);
     let mut gone = [0; 4];
@@ -471,13 +483,13 @@ fn run_named(machine: &Machine, seed: u64, skip: bool, epoch: u64) -> (PerCtaRun
     bench.sm.settle(end);
     (
         PerCtaRun { seen: (bench.sent.clone(), bench.stats().clone()), returned: grid.returned, departed: gone },
-        instructions * u64::from(CTAS),
+        instructions * u64::from(CTAS_PER_RUN),
     )
 }
 
 /// Returns machines that count registers and shared memory, and machines that allocate them by ranges.
-fn allocating() -> impl Iterator<Item = Machine> {
-    switching().flat_map(|machine| {
+fn allocating_machines() -> impl Iterator<Item = Machine> {
+    switching_machines().flat_map(|machine| {
         [Allocation::Counts, Allocation::Ranges].map(|allocation| {
             let mut machine = machine.clone();
             machine.gpu.sm.allocation = allocation;
@@ -489,18 +501,18 @@ fn allocating() -> impl Iterator<Item = Machine> {
 #[test]
 fn preempting_single_ctas_by_different_techniques_loses_no_cta() {
     let mut all = [0; 4];
-    for machine in allocating() {
+    for machine in allocating_machines() {
         for seed in 0..3 {
             let (run, instructions) = run_named(&machine, seed, true, 60);
             let (sm, kernel) = (&run.seen.1.sm, &run.seen.1.kernels[0]);
             assert_eq!(in_effect(&run.seen.1), instructions, "seed {seed}");
-            assert_eq!((ended(&run.seen), kernel.ctas), (CTAS as usize, u64::from(CTAS)), "seed {seed}");
+            assert_eq!((ended_ctas(&run.seen), kernel.ctas), (CTAS_PER_RUN as usize, u64::from(CTAS_PER_RUN)), "seed {seed}");
             assert_eq!(u64::from(run.returned), sm.ctas_switched + sm.ctas_flushed + sm.ctas_returned);
             assert!(all_replies_received(&machine, sm), "seed {seed}");
             // The outcomes of CTAs that controllers see agree with the counters.
             assert_eq!(
                 run.departed,
-                [u64::from(CTAS), sm.ctas_switched, run.departed[2], sm.ctas_flushed - run.departed[2]],
+                [u64::from(CTAS_PER_RUN), sm.ctas_switched, run.departed[2], sm.ctas_flushed - run.departed[2]],
                 "seed {seed}"
             );
             all.iter_mut().zip(run.departed).for_each(|(all, gone)| *all += gone);
@@ -511,7 +523,7 @@ fn preempting_single_ctas_by_different_techniques_loses_no_cta() {
 
 #[test]
 fn preemption_by_cta_does_not_depend_on_skipping_or_epochs() {
-    for machine in allocating() {
+    for machine in allocating_machines() {
         let (run, _) = run_named(&machine, 5, true, 60);
         for (skip, epoch) in [(false, 60), (true, 20), (true, 1)] {
             let (other, _) = run_named(&machine, 5, skip, epoch);
@@ -524,17 +536,17 @@ fn preemption_by_cta_does_not_depend_on_skipping_or_epochs() {
 fn draining_returns_only_ctas_that_have_not_started() {
     let machine = test_machine();
     let program = program(&mut Rng::keyed(3, &[7]), 5);
-    let mut info = kernel_info(160, CTAS);
+    let mut info = kernel_info(160, CTAS_PER_RUN);
     info.shared_bytes = 40_000;
     let mut bench = Bench::new(&machine, vec![(info, program)]);
     bench.latency = 60;
-    (0..CTAS).for_each(|cta| bench.bind(0, cta));
+    (0..CTAS_PER_RUN).for_each(|cta| bench.bind(0, cta));
     bench.run(60);
     bench.run(40);
     let resident = bench.sm.resident_ctas();
     bench.sm.settle(bench.now);
     bench.sm.apply(bench.now, &SmDecision::Preempt(Preemption::Drain));
     bench.run(10);
-    assert_eq!(bench.stats().sm.ctas_returned, u64::from(CTAS - resident));
+    assert_eq!(bench.stats().sm.ctas_returned, u64::from(CTAS_PER_RUN - resident));
     assert_eq!((bench.sm.resident_ctas(), bench.stats().sm.ctas_switched, bench.stats().sm.ctas_flushed), (resident, 0, 0));
 }

@@ -12,19 +12,19 @@ use crate::test_machine::{kernel_info, test_machine};
 
 /// Returns a random CTA of `warps` warps; every warp passes the same number of barriers.
 pub(super) fn program(rng: &mut Rng, warps: usize) -> Arc<CtaProgram> {
-    let mut program = Program::new(warps);
+    let mut program = ProgramBuilder::new(warps);
     for _ in 0..3 {
         for warp in 0..warps {
             for _ in 0..rng.below(25) {
-                step(rng, &mut program, warp);
+                add_random_inst(rng, &mut program, warp);
             }
-            program.one(warp, op(OpClass::Barrier, NO_REGISTER, &[]), LaneMask::FULL);
+            program.add_to_warp(warp, register_inst(OpClass::Barrier, NO_REGISTER, &[]), LaneMask::FULL);
         }
     }
-    program.exit()
+    program.build_with_exit()
 }
 
-fn step(rng: &mut Rng, program: &mut Program, warp: usize) {
+fn add_random_inst(rng: &mut Rng, program: &mut ProgramBuilder, warp: usize) {
     let mut register = || rng.below(24) as u16;
     let (dst, a, b, c) = (register(), register(), register(), register());
     let mask = LaneMask(if rng.below(4) == 0 { rng.next_u64() as u32 } else { u32::MAX });
@@ -33,24 +33,26 @@ fn step(rng: &mut Rng, program: &mut Program, warp: usize) {
     let addresses: Vec<u64> = mask.iter().map(|lane| base + u64::from(lane) * spread).collect();
     let space = [MemSpace::Global, MemSpace::Shared, MemSpace::Local, MemSpace::Texture][rng.below(4) as usize];
     match rng.below(14) {
-        0..4 => program.one(warp, op(OpClass::Sp, dst, &[a, b, c]), mask),
-        4..6 => program.one(warp, op(OpClass::Int, dst, &[a, b]), mask),
-        6 => program.one(warp, op(OpClass::Sfu, dst, &[a]), mask),
-        7 => program.one(warp, op(OpClass::Dp, dst, &[a, b, c]), mask),
-        8 => program.one(warp, op(OpClass::Branch, NO_REGISTER, &[]), mask),
-        9..11 => program.access(warp, mem(MemKind::Load, space, dst, &[a]), mask, &addresses),
-        11 if space != MemSpace::Texture => program.access(warp, mem(MemKind::Store, space, NO_REGISTER, &[a, b]), mask, &addresses),
+        0..4 => program.add_to_warp(warp, register_inst(OpClass::Sp, dst, &[a, b, c]), mask),
+        4..6 => program.add_to_warp(warp, register_inst(OpClass::Int, dst, &[a, b]), mask),
+        6 => program.add_to_warp(warp, register_inst(OpClass::Sfu, dst, &[a]), mask),
+        7 => program.add_to_warp(warp, register_inst(OpClass::Dp, dst, &[a, b, c]), mask),
+        8 => program.add_to_warp(warp, register_inst(OpClass::Branch, NO_REGISTER, &[]), mask),
+        9..11 => program.add_access(warp, memory_inst(MemKind::Load, space, dst, &[a]), mask, &addresses),
+        11 if space != MemSpace::Texture => {
+            program.add_access(warp, memory_inst(MemKind::Store, space, NO_REGISTER, &[a, b]), mask, &addresses)
+        }
         12 => {
             let kind = if rng.below(2) == 0 { MemKind::Atomic } else { MemKind::Reduction };
             let dst = if kind == MemKind::Atomic { dst } else { NO_REGISTER };
             let aligned: Vec<u64> = addresses.iter().map(|address| address & !3).collect();
-            program.access(warp, mem(kind, MemSpace::Global, dst, &[a]), mask, &aligned)
+            program.add_access(warp, memory_inst(kind, MemSpace::Global, dst, &[a]), mask, &aligned)
         }
-        _ => program.one(warp, op(OpClass::Fence, NO_REGISTER, &[]), mask),
+        _ => program.add_to_warp(warp, register_inst(OpClass::Fence, NO_REGISTER, &[]), mask),
     };
 }
 
-pub(super) fn machines() -> Vec<Machine> {
+pub(super) fn random_test_machines() -> Vec<Machine> {
     let volta = test_machine();
     let mut gto = test_machine();
     gto.gpu.sm.order = WarpOrder::Gto;
@@ -97,7 +99,11 @@ pub(super) fn machines() -> Vec<Machine> {
     let textured = [textured(fermi.clone(), 6, 2, 4), textured(gto.clone(), 5, 4, 3)];
     let (losing_volta, losing_fermi) = (losing(volta.clone(), 8), losing(fermi.clone(), 2));
     let orders = [two_level(WarpOrder::TwoLevelLrr), two_level(WarpOrder::TwoLevelPhase)];
-    [volta, gto, fermi, phase, merging, losing_volta, losing_fermi, control::machine()].into_iter().chain(orders).chain(textured).collect()
+    [volta, gto, fermi, phase, merging, losing_volta, losing_fermi, control::control_machine()]
+        .into_iter()
+        .chain(orders)
+        .chain(textured)
+        .collect()
 }
 
 /// Returns the program with control words of any kind in most instructions.
@@ -118,10 +124,10 @@ fn with_control_words(rng: &mut Rng, program: &CtaProgram) -> Arc<CtaProgram> {
     Arc::new(CtaProgram { code: code.into(), ..program.clone() })
 }
 
-type Seen = (Vec<(Cycle, Payload)>, SmStats, Option<CcwsCounters>, Option<TextureCounters>, Option<WarpReasonCounts>);
+type VisibleResults = (Vec<(Cycle, Payload)>, SmStats, Option<CcwsCounters>, Option<TextureCounters>, Option<WarpReasonCounts>);
 
 /// Runs three CTAs with epochs of the lengths that `epoch` returns, and returns all visible results.
-fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> u64) -> Seen {
+fn random_outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> u64) -> VisibleResults {
     let mut rng = Rng::keyed(seed, &[7]);
     let mut info = kernel_info(160, 3);
     info.shared_bytes = 30_000;
@@ -131,7 +137,7 @@ fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> 
     }
     let mut bench = Bench::new(machine, vec![(info, made)]);
     if skip {
-        bench = bench.skipping();
+        bench = bench.with_skipping();
     }
     if machine.gpu.sm.order.needs_phases() {
         bench = bench.with_phases();
@@ -152,11 +158,11 @@ fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> 
 
 #[test]
 fn results_do_not_depend_on_skipping_or_epochs() {
-    for machine in machines() {
+    for machine in random_test_machines() {
         let (mut held, mut full) = (0, 0);
         for seed in 0..6 {
-            let reference = outcome(&machine, seed, false, || 60);
-            let skipped = outcome(&machine, seed, true, || 60);
+            let reference = random_outcome(&machine, seed, false, || 60);
+            let skipped = random_outcome(&machine, seed, true, || 60);
             assert_eq!(reference.0, skipped.0);
             assert_eq!(reference.1, skipped.1);
             assert_eq!(reference.2, skipped.2);
@@ -165,7 +171,7 @@ fn results_do_not_depend_on_skipping_or_epochs() {
             full += reference.3.as_ref().map_or(0, |texture| texture.texture_full_cycles);
             held += reference.2.as_ref().map_or(0, |ccws| ccws.ccws_held_load_cycles);
             let mut rng = Rng::keyed(seed, &[]);
-            let cut = outcome(&machine, seed, true, || 1 + rng.below(60));
+            let cut = random_outcome(&machine, seed, true, || 1 + rng.below(60));
             // Credits arrive at the end of the epoch in this bench, so only runs with the same epochs are comparable if credits run out.
             if machine.noc.input_queue == 512 {
                 assert_eq!(reference.0.len(), cut.0.len());
@@ -175,7 +181,7 @@ fn results_do_not_depend_on_skipping_or_epochs() {
                 assert_eq!(reference.4, cut.4);
             }
         }
-        let (_, stats, _, _, reasons) = outcome(&machine, 7, true, || 41);
+        let (_, stats, _, _, reasons) = random_outcome(&machine, 7, true, || 41);
         assert_eq!(reasons.is_some(), machine.gpu.sm.style == CoreStyle::ControlWords);
         assert!(reasons.is_none_or(|reasons| reasons.iter().sum::<u64>() == stats.sm.resident_warp_cycles), "{reasons:?}");
         assert_eq!(held > 0, machine.gpu.sm.ccws.is_some(), "{held} cycles");
@@ -185,8 +191,8 @@ fn results_do_not_depend_on_skipping_or_epochs() {
 
 #[test]
 fn stall_reasons_sum_to_scheduler_cycles_and_issues_to_instructions() {
-    for machine in machines() {
-        let (_, stats, ..) = outcome(&machine, 3, true, || 37);
+    for machine in random_test_machines() {
+        let (_, stats, ..) = random_outcome(&machine, 3, true, || 37);
         let schedulers = u64::from(machine.gpu.sm.schedulers);
         let stalls = stats.all_stalls();
         assert_eq!(stalls.iter().sum::<u64>(), schedulers * stats.sm.cycles);
@@ -207,9 +213,9 @@ fn stall_reasons_sum_to_scheduler_cycles_and_issues_to_instructions() {
 
 #[test]
 fn every_request_gets_one_reply_and_no_state_remains() {
-    for machine in machines() {
+    for machine in random_test_machines() {
         for seed in 10..14 {
-            let (_, stats, ..) = outcome(&machine, seed, true, || 60);
+            let (_, stats, ..) = random_outcome(&machine, seed, true, || 60);
             assert!(all_replies_received(&machine, &stats.sm), "seed {seed}");
         }
     }

@@ -6,7 +6,7 @@ use crate::test_machine::test_machine;
 
 #[test]
 fn the_hot_state_fits_its_budget() {
-    let bench = Bench::single(&test_machine(), 32, Program::new(1).exit());
+    let bench = Bench::with_single_cta(&test_machine(), 32, ProgramBuilder::new(1).build_with_exit());
     let sm = &bench.sm;
     let parts = [
         ("the SM itself", size_of::<Sm>()),

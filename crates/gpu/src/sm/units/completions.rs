@@ -1,6 +1,6 @@
 //! Completion cycles that execution units have reserved.
 
-use super::super::kinds::{ALL_KINDS, ClassRoute, KINDS, UnitKind};
+use super::super::kinds::{ALL_UNIT_KINDS, ClassRoute, UNIT_KIND_COUNT, UnitKind};
 
 /// Completion cycles of instructions by unit, for unit kinds of which two instruction classes could complete in the same cycle.
 ///
@@ -9,13 +9,13 @@ use super::super::kinds::{ALL_KINDS, ClassRoute, KINDS, UnitKind};
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Completions {
     kinds: u16,
-    first: [u16; KINDS],
+    first: [u16; UNIT_KIND_COUNT],
     per_unit: usize,
     words: Box<[(u64, u64)]>,
 }
 
 impl Completions {
-    pub(super) fn new(routes: &[ClassRoute], slots_per_kind: &[usize; KINDS]) -> Self {
+    pub(super) fn new(routes: &[ClassRoute], slots_per_kind: &[usize; UNIT_KIND_COUNT]) -> Self {
         let mut kinds = 0u16;
         for long in routes {
             for short in routes {
@@ -28,8 +28,8 @@ impl Completions {
         let concerned = routes.iter().filter(|route| kinds >> route.kind as u8 & 1 != 0);
         let longest = concerned.map(|route| usize::from(route.latency)).max().unwrap_or(0);
         let per_unit = (longest / 64 + 2).next_power_of_two();
-        let (mut first, mut count) = ([0; KINDS], 0);
-        for kind in ALL_KINDS {
+        let (mut first, mut count) = ([0; UNIT_KIND_COUNT], 0);
+        for kind in ALL_UNIT_KINDS {
             if kinds >> kind as u8 & 1 != 0 {
                 first[kind as usize] = count as u16;
                 count += slots_per_kind[kind as usize] * per_unit;

@@ -1,25 +1,25 @@
 //! Execution units: the units of each class, the cycles in which they are free, and the result buses.
 //!
 //! Input: instructions with collected operands, one input register per unit (sub-cores) or per unit of the kind (shared).
-//! Output: completions in the [`Wheel`](super::writeback::Wheel). A unit accepts an instruction every initiation interval; its result is
-//! written back `latency` + [`AFTER_UNIT`] cycles later, and its cycle on a result bus is reserved when it enters.
+//! Output: completions in the [`CompletionWheel`](super::writeback::CompletionWheel). A unit accepts an instruction every initiation interval; its result is
+//! written back `latency` + [`UNIT_TO_WRITEBACK_CYCLES`] cycles later, and its cycle on a result bus is reserved when it enters.
 
 mod completions;
 
 use warpshard_base::Cycle;
 use warpshard_config::machine::{CoreStyle, Sm as Spec};
 
-use super::kinds::{ALL_KINDS, KINDS, MAX_SLOTS, UnitKind, routes, slots_per_kind};
-use super::operands::{FIXED_LATENCY, IssuedTable, Operands, StageRegisters};
-use super::writeback::{AFTER_UNIT, Completion, Wheel};
+use super::kinds::{ALL_UNIT_KINDS, MAX_SLOTS, UNIT_KIND_COUNT, UnitKind, routes, slots_per_kind};
+use super::operands::{FIXED_LATENCY, IssuedTable, OperandCollectors, StageRegisters};
+use super::writeback::{Completion, CompletionWheel, UNIT_TO_WRITEBACK_CYCLES};
 use completions::Completions;
 
 /// The fixed-latency units and the result buses.
 #[derive(Debug, warpshard_state::State)]
-pub(super) struct Units {
+pub(super) struct ExecutionUnits {
     shared: bool,
-    slots_per_kind: [usize; KINDS],
-    free_at: Box<[[Cycle; MAX_SLOTS]; KINDS]>,
+    slots_per_kind: [usize; UNIT_KIND_COUNT],
+    free_at: Box<[[Cycle; MAX_SLOTS]; UNIT_KIND_COUNT]>,
     /// Results reserved per completion cycle, as a ring; no reservation exceeds its length, and the entry of a cycle is cleared when its
     /// results are written back.
     buses: Box<[u8]>,
@@ -29,7 +29,7 @@ pub(super) struct Units {
     completions: Completions,
 }
 
-impl Units {
+impl ExecutionUnits {
     pub(super) fn new(spec: &Spec) -> Self {
         let routes = routes(spec);
         let longest = routes.iter().map(|route| usize::from(route.latency)).max().unwrap_or(1);
@@ -39,7 +39,7 @@ impl Units {
             shared: spec.style == CoreStyle::Shared,
             completions: Completions::new(&routes, &slots_per_kind),
             slots_per_kind,
-            free_at: Box::new([[Cycle(0); MAX_SLOTS]; KINDS]),
+            free_at: Box::new([[Cycle(0); MAX_SLOTS]; UNIT_KIND_COUNT]),
             buses: vec![0; (longest + 2).next_power_of_two()].into(),
             result_buses: spec.result_buses.min(255) as u8,
             wake: Cycle::NEVER,
@@ -61,31 +61,31 @@ impl Units {
     /// Moves instructions from the input registers into the units.
     // There is one caller, in every cycle.
     #[inline(always)]
-    pub(super) fn tick(&mut self, now: Cycle, operands: &mut Operands, wheel: &mut Wheel) {
+    pub(super) fn tick(&mut self, now: Cycle, operands: &mut OperandCollectors, wheel: &mut CompletionWheel) {
         if self.next_event(now, &operands.ready) <= now {
             self.serve(now, operands, wheel);
         }
     }
 
     #[inline(always)]
-    fn serve(&mut self, now: Cycle, operands: &mut Operands, wheel: &mut Wheel) {
-        let Operands { ready, issued, .. } = operands;
+    fn serve(&mut self, now: Cycle, operands: &mut OperandCollectors, wheel: &mut CompletionWheel) {
+        let OperandCollectors { ready, issued, .. } = operands;
         ready.has_new = false;
         self.wake = Cycle::NEVER;
         let mut kinds = ready.any & FIXED_LATENCY;
         while kinds != 0 {
-            let kind = ALL_KINDS[kinds.trailing_zeros() as usize];
+            let kind = ALL_UNIT_KINDS[kinds.trailing_zeros() as usize];
             kinds &= kinds - 1;
             if self.shared {
                 for unit in 0..self.slots_per_kind[kind as usize] {
                     let Some(place) = ready.oldest(kind, issued) else { break };
                     let _ = self.try_enter(now, kind, unit, place, ready, issued, wheel);
                 }
-                if ready.taken(kind) != 0 {
+                if ready.taken_slots(kind) != 0 {
                     self.wake = now.after(1);
                 }
             } else {
-                let mut occupied = ready.taken(kind);
+                let mut occupied = ready.taken_slots(kind);
                 while occupied != 0 {
                     let slot = occupied.trailing_zeros() as usize;
                     occupied &= occupied - 1;
@@ -109,7 +109,7 @@ impl Units {
         place: usize,
         ready: &mut StageRegisters,
         issued: &mut IssuedTable,
-        wheel: &mut Wheel,
+        wheel: &mut CompletionWheel,
     ) -> Result<(), Cycle> {
         let free_at = &mut self.free_at[kind as usize][unit & (MAX_SLOTS - 1)];
         if *free_at > now {
@@ -124,8 +124,12 @@ impl Units {
         }
         self.buses[bus] += 1;
         *free_at = now.after(u64::from(inst.initiation));
-        wheel.add(now, u64::from(inst.latency) + AFTER_UNIT, Completion { warp: inst.warp, bank: inst.dst_bank, dst: inst.dst });
-        ready.take(kind, place);
+        wheel.add(
+            now,
+            u64::from(inst.latency) + UNIT_TO_WRITEBACK_CYCLES,
+            Completion { warp: inst.warp, bank: inst.dst_bank, dst: inst.dst },
+        );
+        ready.vacate_slot(kind, place);
         issued.free(slot);
         Ok(())
     }
@@ -133,7 +137,7 @@ impl Units {
     /// Releases the reservations of the results that were written in cycle `now`, for the cycle in which they left their units.
     #[inline]
     pub(super) fn written_back(&mut self, now: Cycle) {
-        let done = now.0.saturating_sub(AFTER_UNIT) as usize;
+        let done = now.0.saturating_sub(UNIT_TO_WRITEBACK_CYCLES) as usize;
         self.buses[done & (self.buses.len() - 1)] = 0;
     }
 }

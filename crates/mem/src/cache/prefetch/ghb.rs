@@ -30,11 +30,11 @@ pub(super) struct Ghb {
     degree: u64,
     buffer: Box<[Miss]>,
     /// The number of the last miss of each hash of a sector.
-    last: Box<[u64]>,
+    last_misses: Box<[u64]>,
     /// The total number of misses.
     misses: u64,
     /// The sector whose prefetch was just reported as useful.
-    met: Option<u64>,
+    useful_sector: Option<u64>,
 }
 
 impl Ghb {
@@ -43,9 +43,9 @@ impl Ghb {
             distance: u64::from(site.distance),
             degree: u64::from(site.degree),
             buffer: vec![Miss::default(); TABLE_ENTRIES as usize].into(),
-            last: vec![u64::MAX; TABLE_ENTRIES as usize].into(),
+            last_misses: vec![u64::MAX; TABLE_ENTRIES as usize].into(),
             misses: 0,
-            met: None,
+            useful_sector: None,
         }
     }
 
@@ -65,13 +65,13 @@ impl Prefetcher for Ghb {
 
     fn read(&mut self, read: &Read, wanted: &mut Vec<Addr>) {
         let sector = sector_of(read.addr);
-        let met = self.met.take() == Some(sector);
+        let met = self.useful_sector.take() == Some(sector);
         if read.found != ReadOutcome::Missing && !met {
             return;
         }
         let stream = u32::from(read.identity.port.0) << 8 | u32::from(read.identity.warp.unwrap_or(u8::MAX));
         let place = (sector ^ sector >> 11 ^ sector >> 22) % TABLE_ENTRIES;
-        let before = self.last[place as usize];
+        let before = self.last_misses[place as usize];
         let known = before < self.misses && self.misses - before <= TABLE_ENTRIES && self.miss(before).sector == sector;
         if known {
             let after = (before + 1..self.misses.min(before + SEARCH_WINDOW)).map(|number| self.miss(number));
@@ -79,13 +79,13 @@ impl Prefetcher for Ghb {
             wanted.extend(followers.map(|miss| Addr((miss.sector - 1) * SECTOR_BYTES)));
         }
         self.buffer[(self.misses % TABLE_ENTRIES) as usize] = Miss { sector, stream };
-        self.last[place as usize] = self.misses;
+        self.last_misses[place as usize] = self.misses;
         self.misses += 1;
     }
 
     fn outcome(&mut self, addr: Addr, outcome: PrefetchOutcome) {
         if matches!(outcome, PrefetchOutcome::Useful | PrefetchOutcome::Late) {
-            self.met = Some(sector_of(addr));
+            self.useful_sector = Some(sector_of(addr));
         }
     }
 }

@@ -16,7 +16,7 @@ use warpshard_seam::{self as seam, BoxedPrefetcher, CacheSite, Identity, Level, 
 use warpshard_stats::counters;
 
 use super::index::hash;
-use super::{Access, Owner, Status};
+use super::{AccessOrigin, AccessStatus, CacheAccess};
 
 counters! {
     /// Counters of the prefetcher of an L1 or of an LLC slice.
@@ -31,7 +31,7 @@ counters! {
 
 /// A load instruction of a warp.
 #[derive(Clone, Copy, Debug)]
-pub struct LoadAt {
+pub struct LoadAccess {
     /// The warp.
     pub warp: u8,
     /// The index of the instruction in the code.
@@ -50,7 +50,7 @@ pub struct PrefetchRequest {
     /// The requested sectors.
     pub sectors: SectorMask,
     /// The origin of the read that caused the prefetch.
-    pub owner: Owner,
+    pub owner: AccessOrigin,
 }
 
 /// The outcome of a prefetch.
@@ -65,24 +65,24 @@ pub enum PrefetchStatus {
 }
 
 /// A prefetch policy.
-trait Policy {
+trait PrefetchPolicy {
     /// Returns a policy that fetches `distance` lines or strides ahead.
     fn new(distance: u32) -> Self;
 
     /// Returns the distance in bytes at which to fetch ahead of each access of this load; 0 for no prefetch. It is called once for each
     /// load instruction, in the order in which these enter the load/store unit.
-    fn ahead(&mut self, load: LoadAt) -> i64;
+    fn ahead(&mut self, load: LoadAccess) -> i64;
 }
 
 /// Declares the enumeration of policies, with their words in machine files.
 macro_rules! policies {
     ($($word:ident: $policy:ty,)+) => {
         #[derive(Clone, Debug, warpshard_state::State)]
-        enum Chosen {
+        enum SelectedPrefetchPolicy {
             $($word($policy),)+
         }
 
-        impl Chosen {
+        impl SelectedPrefetchPolicy {
             fn new(policy: Prefetch, distance: u32) -> Option<Self> {
                 match policy {
                     Prefetch::None | Prefetch::Ghb | Prefetch::Own => None,
@@ -90,7 +90,7 @@ macro_rules! policies {
                 }
             }
 
-            fn ahead(&mut self, load: LoadAt) -> i64 {
+            fn ahead(&mut self, load: LoadAccess) -> i64 {
                 match self {
                     $(Self::$word(policy) => policy.ahead(load),)+
                 }
@@ -112,16 +112,16 @@ const TABLE_SECTORS_PER_LINE: u32 = 4;
 /// A prefetcher of a cache.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Prefetcher {
-    chosen: Option<Chosen>,
+    load_policy: Option<SelectedPrefetchPolicy>,
     /// A prefetcher that examines reads; it overrides `chosen`.
     read_policy: Option<BoxedPrefetcher>,
     /// True if `chosen` is called for each read instead of each load instruction.
     by_read: bool,
     #[state(fixed)]
     wanted: Vec<Addr>,
-    waiting: Ring<PrefetchRequest>,
+    queued_requests: Ring<PrefetchRequest>,
     /// Numbers of sectors that were prefetched and not yet read; 0 for an empty entry.
-    fetched: Slots<u64>,
+    prefetched_sectors: Slots<u64>,
     /// The counters of the prefetcher.
     pub counters: PrefetchCounters,
 }
@@ -137,45 +137,49 @@ impl Prefetcher {
             Prefetch::Ghb => Some(BoxedPrefetcher(Box::new(ghb::Ghb::new(site)))),
             Prefetch::Own => {
                 let Some(maker) = &own.prefetcher else { panic!("the calling program provided no prefetcher") };
-                Some(maker.make(site))
+                Some(maker.create(site))
             }
             _ => None,
         };
         let lines = site.sets * site.ways;
         Some(Self {
-            chosen: Chosen::new(policy, site.distance),
+            load_policy: SelectedPrefetchPolicy::new(policy, site.distance),
             read_policy,
             by_read: matches!(site.level, Level::Llc(_)),
             wanted: Vec::new(),
-            waiting: Ring::new(QUEUE_ENTRIES),
-            fetched: Slots::new((lines * TABLE_SECTORS_PER_LINE) as usize, 0),
+            queued_requests: Ring::new(QUEUE_ENTRIES),
+            prefetched_sectors: Slots::new((lines * TABLE_SECTORS_PER_LINE) as usize, 0),
             counters: PrefetchCounters::default(),
         })
     }
 
     /// Returns the bytes of the arrays.
     pub fn hot_bytes(&self) -> usize {
-        self.waiting.hot_bytes() + size_of_val(self.fetched.as_slice())
+        self.queued_requests.hot_bytes() + size_of_val(self.prefetched_sectors.as_slice())
     }
 
     /// Returns the distance in bytes at which to prefetch ahead of the accesses of a load.
-    pub fn ahead(&mut self, load: LoadAt) -> i64 {
-        self.chosen.as_mut().map_or(0, |chosen| chosen.ahead(load))
+    pub fn ahead(&mut self, load: LoadAccess) -> i64 {
+        self.load_policy.as_mut().map_or(0, |chosen| chosen.ahead(load))
     }
 
     /// Queues an access for a look-up; the queue keeps its order.
     pub fn enqueue(&mut self, wanted: PrefetchRequest) {
-        if self.waiting.is_full() { self.record_status(&wanted, PrefetchStatus::Dropped) } else { self.waiting.push(wanted) }
+        if self.queued_requests.is_full() {
+            self.record_status(&wanted, PrefetchStatus::Dropped)
+        } else {
+            self.queued_requests.push(wanted)
+        }
     }
 
     /// Returns the cycle in which the next queued access is looked up.
     pub fn next_at(&self) -> Cycle {
-        self.waiting.front().map_or(Cycle::NEVER, |wanted| wanted.at)
+        self.queued_requests.front().map_or(Cycle::NEVER, |wanted| wanted.at)
     }
 
     /// Removes and returns the access that is looked up in cycle `now`.
     pub fn take(&mut self, now: Cycle) -> Option<PrefetchRequest> {
-        if self.next_at() <= now { self.waiting.pop() } else { None }
+        if self.next_at() <= now { self.queued_requests.pop() } else { None }
     }
 
     /// Records the outcome of a prefetch.
@@ -192,7 +196,7 @@ impl Prefetcher {
             PrefetchStatus::Sent => {
                 self.counters.prefetches_issued += 1;
                 let number = number(wanted.addr);
-                *self.fetched.get_mut(hash(number)) = number;
+                *self.prefetched_sectors.get_mut(hash(number)) = number;
             }
             PrefetchStatus::Present => self.counters.prefetches_present += 1,
             PrefetchStatus::Dropped => self.counters.prefetches_dropped += 1,
@@ -200,21 +204,21 @@ impl Prefetcher {
     }
 
     /// Records a read that was accepted in cycle `now` with look-up result `found`.
-    pub fn read(&mut self, access: &Access, found: Status, now: Cycle) {
+    pub fn read(&mut self, access: &CacheAccess, found: AccessStatus, now: Cycle) {
         self.count_use(access.addr, found);
-        let Access { addr, bytes, owner, .. } = *access;
+        let CacheAccess { addr, bytes, owner, .. } = *access;
         let identity = Identity::of(owner.kernel, owner.port, bytes);
         let mut wanted = std::mem::take(&mut self.wanted);
         if let Some(read_policy) = &mut self.read_policy {
             let found = match found {
-                Status::Hit => ReadOutcome::Present,
-                Status::HitReserved => ReadOutcome::InFlight,
-                Status::SectorMiss | Status::Miss | Status::Fail(_) => ReadOutcome::Missing,
+                AccessStatus::Hit => ReadOutcome::Present,
+                AccessStatus::HitReserved => ReadOutcome::InFlight,
+                AccessStatus::SectorMiss | AccessStatus::Miss | AccessStatus::Fail(_) => ReadOutcome::Missing,
             };
             read_policy.0.read(&seam::Read { addr, identity, found, now }, &mut wanted);
         } else if self.by_read {
             let inst = u32::from(owner.port.0) << 16 | u32::from(identity.pc.unwrap_or(u16::MAX));
-            let ahead = self.ahead(LoadAt { warp: identity.warp.unwrap_or(u8::MAX), inst, addr });
+            let ahead = self.ahead(LoadAccess { warp: identity.warp.unwrap_or(u8::MAX), inst, addr });
             if ahead != 0 {
                 wanted.push(Addr(addr.0.wrapping_add_signed(ahead)));
             }
@@ -226,24 +230,24 @@ impl Prefetcher {
     }
 
     /// Counts a prefetched sector that a read accesses, and removes it from the table.
-    fn count_use(&mut self, addr: Addr, found: Status) {
+    fn count_use(&mut self, addr: Addr, found: AccessStatus) {
         let number = number(addr);
-        let fetched = self.fetched.get_mut(hash(number));
+        let fetched = self.prefetched_sectors.get_mut(hash(number));
         if *fetched != number {
             return;
         }
         *fetched = 0;
         let outcome = match found {
-            Status::Hit => {
+            AccessStatus::Hit => {
                 self.counters.prefetches_useful += 1;
                 PrefetchOutcome::Useful
             }
-            Status::HitReserved => {
+            AccessStatus::HitReserved => {
                 self.counters.prefetches_late += 1;
                 PrefetchOutcome::Late
             }
             // The sector was evicted before it was read.
-            Status::SectorMiss | Status::Miss | Status::Fail(_) => PrefetchOutcome::Lost,
+            AccessStatus::SectorMiss | AccessStatus::Miss | AccessStatus::Fail(_) => PrefetchOutcome::Lost,
         };
         self.notify_outcome(addr, outcome);
     }
@@ -257,8 +261,8 @@ impl Prefetcher {
 
     /// Empties the queue and the table when the cache is emptied.
     pub fn clear(&mut self) {
-        while self.waiting.pop().is_some() {}
-        self.fetched.fill(0);
+        while self.queued_requests.pop().is_some() {}
+        self.prefetched_sectors.fill(0);
         if let Some(read_policy) = &mut self.read_policy {
             read_policy.0.clear();
         }

@@ -3,7 +3,7 @@
 
 use warpshard_base::LINE_BYTES;
 
-use super::{LoadAt, Policy};
+use super::{LoadAccess, PrefetchPolicy};
 
 /// A prefetch policy that fetches a line at a fixed distance.
 #[derive(Clone, Debug, warpshard_state::State)]
@@ -11,12 +11,12 @@ pub(super) struct NextLine {
     bytes: i64,
 }
 
-impl Policy for NextLine {
+impl PrefetchPolicy for NextLine {
     fn new(distance: u32) -> Self {
         Self { bytes: i64::from(distance) * LINE_BYTES as i64 }
     }
 
-    fn ahead(&mut self, _: LoadAt) -> i64 {
+    fn ahead(&mut self, _: LoadAccess) -> i64 {
         self.bytes
     }
 }
@@ -28,7 +28,7 @@ mod tests {
 
     #[test]
     fn every_load_prefetches_the_line_at_the_distance() {
-        let load = LoadAt { warp: 0, inst: 0, addr: Addr(0x1000) };
+        let load = LoadAccess { warp: 0, inst: 0, addr: Addr(0x1000) };
         assert_eq!([1, 4].map(|distance| NextLine::new(distance).ahead(load)), [128, 512]);
     }
 }

@@ -4,14 +4,14 @@
 //! The reference prediction table of Baer and Chen (Supercomputing 1991), trained per warp as Lee et al. (MICRO 2010) do on GPUs, because
 //! the loads of other warps between two loads of a warp hide its stride.
 
-use super::{LoadAt, Policy};
+use super::{LoadAccess, PrefetchPolicy};
 
 /// Loads in the table.
 const TABLE_ENTRIES: usize = 512;
 
 /// An entry of the table: a load with its last address and stride.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-struct Entry {
+struct StrideEntry {
     /// The instruction and, in the low bits, the warp, plus one; 0 for an empty entry.
     key: u64,
     last: u64,
@@ -22,19 +22,19 @@ struct Entry {
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Stride {
     distance: i64,
-    entries: Box<[Entry]>,
+    entries: Box<[StrideEntry]>,
 }
 
-impl Policy for Stride {
+impl PrefetchPolicy for Stride {
     fn new(distance: u32) -> Self {
-        Self { distance: distance.into(), entries: vec![Entry::default(); TABLE_ENTRIES].into() }
+        Self { distance: distance.into(), entries: vec![StrideEntry::default(); TABLE_ENTRIES].into() }
     }
 
-    fn ahead(&mut self, load: LoadAt) -> i64 {
+    fn ahead(&mut self, load: LoadAccess) -> i64 {
         let key = (u64::from(load.inst) << 8 | u64::from(load.warp)) + 1;
         let entry = &mut self.entries[(key ^ key >> 8 << 5) as usize % TABLE_ENTRIES];
         if entry.key != key {
-            *entry = Entry { key, last: load.addr.0, stride: 0 };
+            *entry = StrideEntry { key, last: load.addr.0, stride: 0 };
             return 0;
         }
         let stride = load.addr.0.wrapping_sub(entry.last) as i64;
@@ -49,8 +49,8 @@ mod tests {
     use super::*;
     use warpshard_base::Addr;
 
-    fn load(warp: u8, addr: u64) -> LoadAt {
-        LoadAt { warp, inst: 7, addr: Addr(addr) }
+    fn load(warp: u8, addr: u64) -> LoadAccess {
+        LoadAccess { warp, inst: 7, addr: Addr(addr) }
     }
 
     #[test]

@@ -2,31 +2,31 @@
 //!
 //! Lines that were inserted in the same cycle are ordered by way, as in GPGPU-Sim's tag array.
 
-use super::{LineSlot, Lookup, Policy};
+use super::{LineSlot, Lookup, ReplacementPolicy};
 
 /// The cycle in which each line was inserted.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Fifo {
-    placed: Box<[u64]>,
+    insertion_cycles: Box<[u64]>,
 }
 
-impl Policy for Fifo {
+impl ReplacementPolicy for Fifo {
     fn new(sets: u32, ways: u32) -> Self {
-        Self { placed: vec![0; (sets * ways) as usize].into() }
+        Self { insertion_cycles: vec![0; (sets * ways) as usize].into() }
     }
 
     fn hot_bytes(&self) -> usize {
-        size_of_val(&*self.placed)
+        size_of_val(&*self.insertion_cycles)
     }
 
     fn clear(&mut self) {}
 
     fn victim(&self, _: u32, lines: impl Iterator<Item = u16> + Clone) -> Option<u16> {
-        lines.min_by_key(|line| self.placed[usize::from(*line)])
+        lines.min_by_key(|line| self.insertion_cycles[usize::from(*line)])
     }
 
     fn insert(&mut self, at: LineSlot, now: u64) {
-        self.placed[usize::from(at.line)] = now;
+        self.insertion_cycles[usize::from(at.line)] = now;
     }
 
     fn touch(&mut self, _: LineSlot, _: Lookup) {}

@@ -5,11 +5,11 @@ use warpshard_config::machine::Replacement;
 
 use super::super::Lookup;
 use super::super::directory::LineSlot;
-use super::{DirectoryFor, Order};
+use super::{DirectoryFor, ReplacementOrder};
 
 /// Ways per word.
 const WAYS_PER_WORD: usize = 8;
-const WORDS: usize = 3;
+const WORDS_PER_SET: usize = 3;
 
 /// The LRU order stored in bytes.
 #[derive(Clone, Debug, warpshard_state::State)]
@@ -18,21 +18,21 @@ pub(in crate::cache) struct LruBytes;
 /// The ways of a set that hold a line, least recently used first; ways that were used in the same cycle are ordered by number.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(in crate::cache) struct Recency {
-    ways: Sequence,
+    ways: WaySequence,
     /// The low half of the cycle of the last access.
     time: u32,
     /// The number of ways that hold a line, and the number of the newest of them that were used in the cycle of the last access.
     len: u8,
-    together: u8,
+    newest_count: u8,
 }
 
 const _: () = assert!(size_of::<Recency>() == 32);
 
 /// A sequence of ways, one byte per way.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Sequence([u64; WORDS]);
+struct WaySequence([u64; WORDS_PER_SET]);
 
-impl Sequence {
+impl WaySequence {
     #[inline]
     fn get(&self, place: usize) -> u8 {
         (self.0[place / WAYS_PER_WORD] >> (place % WAYS_PER_WORD * 8)) as u8
@@ -67,7 +67,7 @@ impl Sequence {
     /// Inserts a way at a position; the ways from there on move back.
     fn insert(&mut self, place: usize, way: u8) {
         let (first, shift) = (place / WAYS_PER_WORD, place % WAYS_PER_WORD * 8);
-        for word in (first + 1..WORDS).rev() {
+        for word in (first + 1..WORDS_PER_SET).rev() {
             self.0[word] = self.0[word] << 8 | self.0[word - 1] >> 56;
         }
         let before = (1u64 << shift) - 1;
@@ -81,15 +81,15 @@ impl Recency {
     fn append(&mut self, way: u8, now: u32) {
         let mut place = usize::from(self.len);
         if self.time == now {
-            let first = self.len - self.together;
+            let first = self.len - self.newest_count;
             while place > usize::from(first) && self.ways.get(place - 1) > way {
                 place -= 1;
             }
             self.ways.insert(place, way);
-            self.together += 1;
+            self.newest_count += 1;
         } else {
             self.ways.append(place, way);
-            (self.time, self.together) = (now, 1);
+            (self.time, self.newest_count) = (now, 1);
         }
         self.len += 1;
     }
@@ -98,19 +98,19 @@ impl Recency {
     #[inline]
     fn remove_at(&mut self, place: usize) {
         self.ways.remove_at(place);
-        self.together -= u8::from(place >= usize::from(self.len - self.together));
+        self.newest_count -= u8::from(place >= usize::from(self.len - self.newest_count));
         self.len -= 1;
     }
 }
 
-impl Order for LruBytes {
+impl ReplacementOrder for LruBytes {
     type Set = Recency;
     type Line = ();
-    const SET: Recency = Recency { ways: Sequence([0; WORDS]), time: 0, len: 0, together: 0 };
-    const LINE: () = ();
+    const EMPTY_SET: Recency = Recency { ways: WaySequence([0; WORDS_PER_SET]), time: 0, len: 0, newest_count: 0 };
+    const EMPTY_WAY: () = ();
 
     fn new(_: Replacement, _: u32, max_ways: u32) -> Self {
-        assert!(max_ways as usize <= WORDS * WAYS_PER_WORD, "{max_ways} ways in {} bytes", WORDS * WAYS_PER_WORD);
+        assert!(max_ways as usize <= WORDS_PER_SET * WAYS_PER_WORD, "{max_ways} ways in {} bytes", WORDS_PER_SET * WAYS_PER_WORD);
         Self
     }
 
@@ -145,13 +145,13 @@ impl Order for LruBytes {
         let (len, now) = (usize::from(recency.len), now as u32);
         if recency.ways.get(len - 1) == way {
             if recency.time != now {
-                (recency.time, recency.together) = (now, 1);
+                (recency.time, recency.newest_count) = (now, 1);
             }
             return;
         }
         let place = recency.ways.position_of(way);
         // Ways of one cycle are ordered by number, so a second access in the cycle moves nothing.
-        if recency.time == now && place >= len - usize::from(recency.together) {
+        if recency.time == now && place >= len - usize::from(recency.newest_count) {
             return;
         }
         recency.remove_at(place);
@@ -171,7 +171,7 @@ impl Order for LruBytes {
     fn victim_is_new(&self, lines: &impl DirectoryFor<Self>, line: u16, now: u64) -> bool {
         let at = lines.slot_of(line);
         let recency = lines.set_state(at.set);
-        recency.time == now as u32 && recency.ways.position_of(at.way as u8) >= usize::from(recency.len - recency.together)
+        recency.time == now as u32 && recency.ways.position_of(at.way as u8) >= usize::from(recency.len - recency.newest_count)
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use warpshard_state::StateError;
 
-use super::super::directory::{Directory, LineSlot, NONE};
+use super::super::directory::{Directory, LineSlot, NO_LINE};
 
 /// A directory that stores the lists.
 pub(super) trait Linked: Directory<Set = ListEnds, Line = ListLinks> {}
@@ -18,7 +18,7 @@ pub(in crate::cache) struct ListEnds {
 
 impl ListEnds {
     /// The ends of an empty list.
-    pub(super) const NONE: Self = Self { oldest: NONE, newest: NONE };
+    pub(super) const EMPTY_LIST: Self = Self { oldest: NO_LINE, newest: NO_LINE };
 }
 
 /// The list links of a line.
@@ -32,12 +32,12 @@ pub(in crate::cache) struct ListLinks {
 
 impl ListLinks {
     /// The links of a line that is in no list.
-    pub(super) const NONE: Self = Self { time: 0, older: NONE, newer: NONE };
+    pub(super) const UNLINKED: Self = Self { time: 0, older: NO_LINE, newer: NO_LINE };
 }
 
 /// Rejects saved lists that do not terminate.
-pub(super) fn end(lines: &impl Linked, sets: u32) -> Result<(), StateError> {
-    let some = |at: u16| (at != NONE).then_some(usize::from(at));
+pub(super) fn check_lists_end(lines: &impl Linked, sets: u32) -> Result<(), StateError> {
+    let some = |at: u16| (at != NO_LINE).then_some(usize::from(at));
     let ends = || (0..sets).map(|set| lines.set_state(set));
     let count = usize::from(lines.first(sets));
     warpshard_state::check_lists_end(count, ends().filter_map(|ends| some(ends.oldest)), |at| some(lines.line_state(at as u16).newer))?;
@@ -48,19 +48,19 @@ pub(super) fn end(lines: &impl Linked, sets: u32) -> Result<(), StateError> {
 #[inline(always)]
 fn append(lines: &mut impl Linked, at: LineSlot, now: u64) {
     let (time, line) = (now as u32, at.line);
-    let mut newer = NONE;
+    let mut newer = NO_LINE;
     let mut older = lines.set_state(at.set).newest;
-    while older != NONE && older > line && lines.line_state(older).time == time {
+    while older != NO_LINE && older > line && lines.line_state(older).time == time {
         newer = older;
         older = lines.line_state(older).older;
     }
     *lines.line_state_mut(line) = ListLinks { time, older, newer };
     match older {
-        NONE => lines.set_state_mut(at.set).oldest = line,
+        NO_LINE => lines.set_state_mut(at.set).oldest = line,
         _ => lines.line_state_mut(older).newer = line,
     }
     match newer {
-        NONE => lines.set_state_mut(at.set).newest = line,
+        NO_LINE => lines.set_state_mut(at.set).newest = line,
         _ => lines.line_state_mut(newer).older = line,
     }
 }
@@ -70,11 +70,11 @@ fn append(lines: &mut impl Linked, at: LineSlot, now: u64) {
 pub(super) fn remove(lines: &mut impl Linked, at: LineSlot) {
     let ListLinks { older, newer, .. } = *lines.line_state(at.line);
     match older {
-        NONE => lines.set_state_mut(at.set).oldest = newer,
+        NO_LINE => lines.set_state_mut(at.set).oldest = newer,
         _ => lines.line_state_mut(older).newer = newer,
     }
     match newer {
-        NONE => lines.set_state_mut(at.set).newest = older,
+        NO_LINE => lines.set_state_mut(at.set).newest = older,
         _ => lines.line_state_mut(newer).older = older,
     }
 }
@@ -83,7 +83,7 @@ pub(super) fn remove(lines: &mut impl Linked, at: LineSlot) {
 #[inline]
 pub(super) fn victim(lines: &impl Linked, set: u32, evictable: impl Fn(u16) -> bool) -> Option<u16> {
     let mut at = lines.set_state(set).oldest;
-    while at != NONE {
+    while at != NO_LINE {
         if evictable(at) {
             return Some(at);
         }
@@ -107,7 +107,7 @@ pub(super) fn touch(lines: &mut impl Linked, line: u16, now: u64) {
     let link = lines.line_state_mut(line);
     // Lines of one cycle are ordered by way, so a second access in the cycle moves nothing. (An access 2^32 cycles after the last one moves
     // nothing either, because its time looks the same.)
-    if link.newer == NONE || link.time == now as u32 {
+    if link.newer == NO_LINE || link.time == now as u32 {
         link.time = now as u32;
         return;
     }

@@ -2,7 +2,7 @@
 //!
 //! Input: lines that are inserted, found and removed. Output: a victim among the evictable lines. An order uses neither addresses nor the
 //! states of sectors. Selecting a victim changes nothing, because a request that fails is retried in every cycle; an order is updated when
-//! the new line is inserted. [`LruBytes`] is LRU for few ways. [`AnyOrder`] is LRU for many ways, or another [`Policy`] in a separate file. A
+//! the new line is inserted. [`LruBytes`] is LRU for few ways. [`AnyReplacementOrder`] is LRU for many ways, or another [`ReplacementPolicy`] in a separate file. A
 //! policy that uses more than positions (addresses, instructions, kernels) is a [`Replacement`](seam::Replacement) behind the trait object
 //! [`RequestPolicy`].
 
@@ -28,13 +28,13 @@ pub(super) use lru_bytes::LruBytes;
 use request_policy::RequestPolicy;
 
 /// The eviction order of the lines in the sets of a cache.
-pub(super) trait Order {
+pub(super) trait ReplacementOrder {
     /// The replacement state of a set and of a line, which the directory stores.
     type Set: Copy;
     type Line: Copy;
     /// The replacement state of an empty set and of an empty way.
-    const SET: Self::Set;
-    const LINE: Self::Line;
+    const EMPTY_SET: Self::Set;
+    const EMPTY_WAY: Self::Line;
 
     /// Returns the order of empty sets.
     fn new(policy: Replacement, sets: u32, max_ways: u32) -> Self;
@@ -75,12 +75,12 @@ pub(super) trait Order {
 }
 
 /// A directory that stores the state of an order.
-pub(super) trait DirectoryFor<O: Order + ?Sized>: Directory<Set = O::Set, Line = O::Line> {}
+pub(super) trait DirectoryFor<O: ReplacementOrder + ?Sized>: Directory<Set = O::Set, Line = O::Line> {}
 
-impl<O: Order, D: Directory<Set = O::Set, Line = O::Line>> DirectoryFor<O> for D {}
+impl<O: ReplacementOrder, D: Directory<Set = O::Set, Line = O::Line>> DirectoryFor<O> for D {}
 
 /// A replacement policy with private state, for any number of ways.
-trait Policy {
+trait ReplacementPolicy {
     /// Returns the policy for empty sets.
     fn new(sets: u32, ways: u32) -> Self;
 
@@ -112,7 +112,7 @@ trait Policy {
 macro_rules! policies {
     ($($word:ident: $policy:ty,)+) => {
         #[derive(Clone, Debug, warpshard_state::State)]
-        enum Chosen {
+        enum SelectedPolicy {
             $($word($policy),)+
             RequestPolicy(RequestPolicy),
         }
@@ -121,13 +121,13 @@ macro_rules! policies {
         macro_rules! each {
             ($chosen:expr, $it:ident => $call:expr) => {
                 match $chosen {
-                    $(Chosen::$word($it) => $call,)+
-                    Chosen::RequestPolicy($it) => $call,
+                    $(SelectedPolicy::$word($it) => $call,)+
+                    SelectedPolicy::RequestPolicy($it) => $call,
                 }
             };
         }
 
-        impl Chosen {
+        impl SelectedPolicy {
             fn new(policy: Replacement, sets: u32, ways: u32) -> Self {
                 match policy {
                     Replacement::Lru => unreachable!("LRU is not a policy with private state"),
@@ -155,7 +155,7 @@ pub(super) fn request_policy(policy: Replacement, site: &CacheSite, own: &UserPo
         Replacement::TaDrrip => Some(BoxedReplacement(Box::new(ta_drrip::TaDrrip::new(site)))),
         Replacement::Own => {
             let Some(maker) = &own.replacement else { panic!("the calling program provided no replacement policy") };
-            Some(maker.make(site))
+            Some(maker.create(site))
         }
         _ => None,
     }
@@ -163,64 +163,64 @@ pub(super) fn request_policy(policy: Replacement, site: &CacheSite, own: &UserPo
 
 /// The order of any policy, for any number of ways: LRU by lists, or another policy.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct AnyOrder {
+pub(super) struct AnyReplacementOrder {
     ways: u16,
-    other: Option<Box<Chosen>>,
+    policy: Option<Box<SelectedPolicy>>,
 }
 
-impl AnyOrder {
+impl AnyReplacementOrder {
     /// Returns the order of a policy that examines requests.
     pub(super) fn with_request_policy(policy: BoxedReplacement, max_ways: u32) -> Self {
-        Self { ways: max_ways as u16, other: Some(Box::new(Chosen::RequestPolicy(RequestPolicy::new(policy, max_ways)))) }
+        Self { ways: max_ways as u16, policy: Some(Box::new(SelectedPolicy::RequestPolicy(RequestPolicy::new(policy, max_ways)))) }
     }
 
     /// Passes the next request to a policy that examines requests.
     #[cold]
-    pub(super) fn note(&mut self, access: &seam::Access) {
-        if let Some(Chosen::RequestPolicy(other)) = self.other.as_deref_mut() {
-            other.note(access);
+    pub(super) fn record_request(&mut self, access: &seam::Access) {
+        if let Some(SelectedPolicy::RequestPolicy(other)) = self.policy.as_deref_mut() {
+            other.record_request(access);
         }
     }
 }
 
-impl Order for AnyOrder {
+impl ReplacementOrder for AnyReplacementOrder {
     type Set = lru_list::ListEnds;
     type Line = lru_list::ListLinks;
-    const SET: Self::Set = lru_list::ListEnds::NONE;
-    const LINE: Self::Line = lru_list::ListLinks::NONE;
+    const EMPTY_SET: Self::Set = lru_list::ListEnds::EMPTY_LIST;
+    const EMPTY_WAY: Self::Line = lru_list::ListLinks::UNLINKED;
 
     fn new(policy: Replacement, sets: u32, max_ways: u32) -> Self {
-        let other = (policy != Replacement::Lru).then(|| Box::new(Chosen::new(policy, sets, max_ways)));
-        Self { ways: max_ways as u16, other }
+        let other = (policy != Replacement::Lru).then(|| Box::new(SelectedPolicy::new(policy, sets, max_ways)));
+        Self { ways: max_ways as u16, policy: other }
     }
 
     fn hot_bytes(&self) -> usize {
-        self.other.as_deref().map_or(0, |other| each!(other, policy => policy.hot_bytes()))
+        self.policy.as_deref().map_or(0, |other| each!(other, policy => policy.hot_bytes()))
     }
 
     fn lists_end(&self, lines: &impl DirectoryFor<Self>, sets: u32) -> Result<(), StateError> {
-        if self.is_lru() { lru_list::end(lines, sets) } else { Ok(()) }
+        if self.is_lru() { lru_list::check_lists_end(lines, sets) } else { Ok(()) }
     }
 
     fn clear(&mut self) {
-        if let Some(other) = &mut self.other {
+        if let Some(other) = &mut self.policy {
             each!(&mut **other, policy => policy.clear());
         }
     }
 
     #[inline]
     fn victim(&self, lines: &impl DirectoryFor<Self>, set: u32, evictable: impl Fn(u16) -> bool) -> Option<u16> {
-        let Some(other) = &self.other else { return lru_list::victim(lines, set, evictable) };
+        let Some(other) = &self.policy else { return lru_list::victim(lines, set, evictable) };
         let first = lines.first(set);
         // Ways that are not in use hold no line.
-        let candidates = (first..first + self.ways).filter(|line| lines.sectors(*line).any() && evictable(*line));
+        let candidates = (first..first + self.ways).filter(|line| lines.sectors(*line).is_any_present() && evictable(*line));
         candidates.clone().next()?;
         each!(&**other, policy => policy.victim(set, candidates))
     }
 
     #[inline(always)]
     fn insert(&mut self, lines: &mut impl DirectoryFor<Self>, at: LineSlot, replaced: bool, now: u64) {
-        match &mut self.other {
+        match &mut self.policy {
             None => lru_list::insert(lines, at, replaced, now),
             Some(other) => each!(&mut **other, policy => {
                 if replaced {
@@ -233,21 +233,21 @@ impl Order for AnyOrder {
 
     #[inline]
     fn touch(&mut self, lines: &mut impl DirectoryFor<Self>, line: u16, found: Lookup, now: u64) {
-        match &mut self.other {
+        match &mut self.policy {
             None => lru_list::touch(lines, line, now),
             Some(other) => each!(&mut **other, policy => policy.touch(lines.slot_of(line), found)),
         }
     }
 
     fn remove(&mut self, lines: &mut impl DirectoryFor<Self>, at: LineSlot) {
-        match &mut self.other {
+        match &mut self.policy {
             None => lru_list::remove(lines, at),
             Some(other) => each!(&mut **other, policy => policy.remove(at)),
         }
     }
 
     fn is_lru(&self) -> bool {
-        self.other.is_none()
+        self.policy.is_none()
     }
 
     fn victim_is_new(&self, lines: &impl DirectoryFor<Self>, line: u16, now: u64) -> bool {

@@ -21,7 +21,7 @@ impl RequestPolicy {
         Self { ways, policy, access: Access::default() }
     }
 
-    pub(super) fn note(&mut self, access: &Access) {
+    pub(super) fn record_request(&mut self, access: &Access) {
         self.access = *access;
     }
 

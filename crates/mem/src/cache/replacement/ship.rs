@@ -11,9 +11,9 @@
 use warpshard_seam::{Access, CacheSite, LinePosition, Replacement};
 
 /// The predicted intervals: needed in the distant future, in the far future, and soon.
-const DISTANT: u8 = 3;
-const LONG: u8 = 2;
-const SOON: u8 = 0;
+const DISTANT_INTERVAL: u8 = 3;
+const LONG_INTERVAL: u8 = 2;
+const NEAR_IMMEDIATE_INTERVAL: u8 = 0;
 
 /// Counters in the table, and the largest value of a counter of three bits.
 const TABLE_ENTRIES: usize = 1 << 14;
@@ -23,21 +23,21 @@ const REGION_BITS: u32 = 14;
 
 /// The state of a line.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Line {
+struct ShipLine {
     signature: u16,
     interval: u8,
     /// True if the way holds a line, and true if the line has been hit since its fill.
-    here: bool,
-    found: bool,
+    holds_line: bool,
+    was_hit: bool,
 }
 
-const NO_LINE: Line = Line { signature: 0, interval: DISTANT, here: false, found: false };
+const NO_LINE: ShipLine = ShipLine { signature: 0, interval: DISTANT_INTERVAL, holds_line: false, was_hit: false };
 
 /// The SHiP policy: lines and table of counters.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Ship {
     ways: u32,
-    lines: Box<[Line]>,
+    lines: Box<[ShipLine]>,
     counts: Box<[u8]>,
 }
 
@@ -53,7 +53,7 @@ impl Ship {
         Self { ways: site.ways, lines: vec![NO_LINE; (site.sets * site.ways) as usize].into(), counts: vec![1; TABLE_ENTRIES].into() }
     }
 
-    fn line(&mut self, at: LinePosition) -> &mut Line {
+    fn line(&mut self, at: LinePosition) -> &mut ShipLine {
         &mut self.lines[(at.set * self.ways + at.way) as usize]
     }
 }
@@ -66,7 +66,7 @@ impl Replacement for Ship {
     fn victim(&self, access: &Access, ways: &mut dyn Iterator<Item = u32>) -> Option<u32> {
         let first = access.set * self.ways;
         // Among equal intervals, the first way is selected.
-        ways.min_by_key(|way| DISTANT - self.lines[(first + way) as usize].interval)
+        ways.min_by_key(|way| DISTANT_INTERVAL - self.lines[(first + way) as usize].interval)
     }
 
     fn hit(&mut self, at: LinePosition, _: &Access, sector: bool) {
@@ -75,19 +75,19 @@ impl Replacement for Ship {
             return;
         }
         let line = self.line(at);
-        (line.interval, line.found) = (SOON, true);
+        (line.interval, line.was_hit) = (NEAR_IMMEDIATE_INTERVAL, true);
         let count = &mut self.counts[usize::from(line.signature)];
         *count = (*count + 1).min(COUNTER_MAX);
     }
 
     fn fill(&mut self, at: LinePosition, access: &Access) {
         let signature = signature(access);
-        let interval = if self.counts[usize::from(signature)] == 0 { DISTANT } else { LONG };
-        *self.line(at) = Line { signature, interval, here: true, found: false };
+        let interval = if self.counts[usize::from(signature)] == 0 { DISTANT_INTERVAL } else { LONG_INTERVAL };
+        *self.line(at) = ShipLine { signature, interval, holds_line: true, was_hit: false };
     }
 
     fn evict(&mut self, at: LinePosition) {
-        let Line { signature, interval, here, found } = std::mem::replace(self.line(at), NO_LINE);
+        let ShipLine { signature, interval, holds_line: here, was_hit: found } = std::mem::replace(self.line(at), NO_LINE);
         if here && !found {
             let count = &mut self.counts[usize::from(signature)];
             *count = count.saturating_sub(1);
@@ -95,7 +95,7 @@ impl Replacement for Ship {
         // The other lines age by the difference between the victim's interval and the longest interval.
         let first = (at.set * self.ways) as usize;
         let others = &mut self.lines[first..first + self.ways as usize];
-        others.iter_mut().for_each(|line| line.interval = (line.interval + DISTANT - interval).min(DISTANT));
+        others.iter_mut().for_each(|line| line.interval = (line.interval + DISTANT_INTERVAL - interval).min(DISTANT_INTERVAL));
     }
 
     fn clear(&mut self) {

@@ -11,9 +11,9 @@
 use warpshard_seam::{Access, CacheSite, LinePosition, Replacement};
 
 /// The predicted intervals: needed in the distant future, in the far future, and soon.
-const DISTANT: u8 = 3;
-const LONG: u8 = 2;
-const SOON: u8 = 0;
+const DISTANT_INTERVAL: u8 = 3;
+const LONG_INTERVAL: u8 = 2;
+const NEAR_IMMEDIATE_INTERVAL: u8 = 0;
 
 /// The number of kernels with separate counters.
 const KERNEL_COUNTERS: usize = 8;
@@ -29,7 +29,7 @@ const BRRIP_PERIOD: u8 = 32;
 
 /// The dueling state of a kernel.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Choice {
+struct DuelingState {
     /// Misses in the kernel's SRRIP sets minus misses in its BRRIP sets.
     counter: u16,
     /// Insertions under BRRIP since the last one with the interval of SRRIP.
@@ -43,15 +43,15 @@ pub(super) struct TaDrrip {
     /// The number of sets between two leaders of the same kernel and kind; a set number modulo `span` gives the leader role.
     span: u32,
     intervals: Box<[u8]>,
-    choices: [Choice; KERNEL_COUNTERS],
+    choices: [DuelingState; KERNEL_COUNTERS],
 }
 
 impl TaDrrip {
     pub(super) fn new(site: &CacheSite) -> Self {
         let leaders = if site.sets < MIN_DUELING_SETS { 0 } else { (site.sets / MIN_DUELING_SETS).min(MAX_LEADER_SETS) };
         let span = site.sets.checked_div(leaders).unwrap_or(0);
-        let intervals = vec![DISTANT; (site.sets * site.ways) as usize].into();
-        Self { ways: site.ways, span, intervals, choices: [Choice { counter: COUNTER_MIDDLE - 1, bimodal: 0 }; KERNEL_COUNTERS] }
+        let intervals = vec![DISTANT_INTERVAL; (site.sets * site.ways) as usize].into();
+        Self { ways: site.ways, span, intervals, choices: [DuelingState { counter: COUNTER_MIDDLE - 1, bimodal: 0 }; KERNEL_COUNTERS] }
     }
 
     /// Returns true if a set always uses BRRIP for a kernel, false if it always uses SRRIP, and `None` for other sets.
@@ -73,13 +73,13 @@ impl Replacement for TaDrrip {
     fn victim(&self, access: &Access, ways: &mut dyn Iterator<Item = u32>) -> Option<u32> {
         let first = access.set * self.ways;
         // Among equal intervals, the first way is selected.
-        ways.min_by_key(|way| DISTANT - self.intervals[(first + way) as usize])
+        ways.min_by_key(|way| DISTANT_INTERVAL - self.intervals[(first + way) as usize])
     }
 
     fn hit(&mut self, at: LinePosition, _: &Access, sector: bool) {
         // An access to a missing or outstanding sector belongs to the first use of the line.
         if sector {
-            *self.interval(at) = SOON;
+            *self.interval(at) = NEAR_IMMEDIATE_INTERVAL;
         }
     }
 
@@ -97,19 +97,19 @@ impl Replacement for TaDrrip {
             choice.bimodal = (choice.bimodal + 1) % BRRIP_PERIOD;
             choice.bimodal != 0
         };
-        *self.interval(at) = if distant { DISTANT } else { LONG };
+        *self.interval(at) = if distant { DISTANT_INTERVAL } else { LONG_INTERVAL };
     }
 
     fn evict(&mut self, at: LinePosition) {
-        let interval = std::mem::replace(self.interval(at), DISTANT);
+        let interval = std::mem::replace(self.interval(at), DISTANT_INTERVAL);
         // The other lines age by the difference between the victim's interval and the longest interval.
         let first = (at.set * self.ways) as usize;
         let others = &mut self.intervals[first..first + self.ways as usize];
-        others.iter_mut().for_each(|other| *other = (*other + DISTANT - interval).min(DISTANT));
+        others.iter_mut().for_each(|other| *other = (*other + DISTANT_INTERVAL - interval).min(DISTANT_INTERVAL));
     }
 
     fn clear(&mut self) {
-        self.intervals.fill(DISTANT);
+        self.intervals.fill(DISTANT_INTERVAL);
     }
 }
 
@@ -120,24 +120,25 @@ mod tests {
 
     use super::*;
 
-    const SETS: u32 = 64;
-    const WAYS: u32 = 4;
+    const SET_COUNT: u32 = 64;
+    const WAY_COUNT: u32 = 4;
 
     /// Returns the hits, over all sets, of a kernel that reads private lines in the order of `lines`.
     fn hits(kernel: u32, lines: impl Iterator<Item = u64> + Clone, policy: &mut TaDrrip) -> usize {
-        let mut held: Vec<Option<u64>> = vec![None; (SETS * WAYS) as usize];
+        let mut held: Vec<Option<u64>> = vec![None; (SET_COUNT * WAY_COUNT) as usize];
         let mut hits = 0;
         for line in lines {
-            for set in 0..SETS {
+            for set in 0..SET_COUNT {
                 let identity = Identity { kernel: KernelIndex(kernel), ..Identity::default() };
                 let access = Access { addr: Addr(line), set, identity, ..Access::default() };
-                let ways = &mut held[(set * WAYS) as usize..((set + 1) * WAYS) as usize];
+                let ways = &mut held[(set * WAY_COUNT) as usize..((set + 1) * WAY_COUNT) as usize];
                 if let Some(way) = ways.iter().position(|held| *held == Some(line)) {
                     policy.hit(LinePosition { set, way: way as u32 }, &access, true);
                     hits += 1;
                     continue;
                 }
-                let way = ways.iter().position(Option::is_none).unwrap_or_else(|| policy.victim(&access, &mut (0..WAYS)).unwrap() as usize);
+                let way =
+                    ways.iter().position(Option::is_none).unwrap_or_else(|| policy.victim(&access, &mut (0..WAY_COUNT)).unwrap() as usize);
                 let at = LinePosition { set, way: way as u32 };
                 if ways[way].replace(line).is_some() {
                     policy.evict(at);
@@ -149,22 +150,22 @@ mod tests {
     }
 
     fn policy(sets: u32) -> TaDrrip {
-        TaDrrip::new(&CacheSite::new(Level::Llc(0), sets, WAYS, 128))
+        TaDrrip::new(&CacheSite::new(Level::Llc(0), sets, WAY_COUNT, 128))
     }
 
     #[test]
     fn a_kernel_that_thrashes_keeps_a_part_of_its_lines_and_another_kernel_its_intervals() {
         // Six lines are read cyclically in four ways: under SRRIP, none of them stays.
         let circle = (0..600u64).map(|i| i % 6);
-        let mut duels = policy(SETS);
+        let mut duels = policy(SET_COUNT);
         let kept = hits(1, circle.clone(), &mut duels);
         // Without leader sets the policy is SRRIP.
-        let mut static_policy = TaDrrip { span: 0, ..policy(SETS) };
+        let mut static_policy = TaDrrip { span: 0, ..policy(SET_COUNT) };
         assert_eq!(hits(1, circle, &mut static_policy), 0);
-        assert!(kept > 600 * SETS as usize / 4, "{kept} hits of {}", 600 * SETS);
+        assert!(kept > 600 * SET_COUNT as usize / 4, "{kept} hits of {}", 600 * SET_COUNT);
         assert!(duels.choices[1].counter >= COUNTER_MIDDLE && duels.choices[2].counter < COUNTER_MIDDLE, "{:?}", duels.choices);
         // Two lines are read again and again: hits do not change a kernel's counter.
-        assert_eq!(hits(2, (0..100).map(|i| 100 + i % 2), &mut duels), 98 * SETS as usize);
+        assert_eq!(hits(2, (0..100).map(|i| 100 + i % 2), &mut duels), 98 * SET_COUNT as usize);
         assert!(duels.choices[2].counter < COUNTER_MIDDLE);
     }
 

@@ -9,7 +9,7 @@ use warpshard_config::machine::{Cache, Replacement, SetIndex};
 use crate::cache::{Lookup, TagArray};
 
 const POLICIES: [Replacement; 4] = [Replacement::Lru, Replacement::Fifo, Replacement::Random, Replacement::Srrip];
-const ONE: SectorMask = SectorMask(1);
+const FIRST_SECTOR: SectorMask = SectorMask(1);
 
 /// Returns tags with one set.
 fn tags(replacement: Replacement, ways: u32, room: u32) -> TagArray {
@@ -23,9 +23,9 @@ fn addr(line: u64) -> Addr {
 
 /// Reads the first sector of a line, whose data arrives in the same cycle. Returns true for a hit.
 fn read(tags: &mut TagArray, line: u64, now: u64) -> bool {
-    let probe = tags.probe(addr(line), 0, ONE, false);
-    tags.access(probe, addr(line), ONE, now);
-    tags.fill(probe.line, addr(line), ONE);
+    let probe = tags.probe(addr(line), 0, FIRST_SECTOR, false);
+    tags.access(probe, addr(line), FIRST_SECTOR, now);
+    tags.fill(probe.line, addr(line), FIRST_SECTOR);
     probe.lookup == Lookup::Hit
 }
 
@@ -86,7 +86,7 @@ fn random_replaces_all_ways_about_equally_often_and_the_same_ones_in_every_run()
         let mut tags = tags(Replacement::Random, 8, 8);
         (0..8).for_each(|line| assert!(!read(&mut tags, line, line)));
         let draw = |line: u64| {
-            let victim = tags.probe(addr(line), 0, ONE, false).line;
+            let victim = tags.probe(addr(line), 0, FIRST_SECTOR, false).line;
             read(&mut tags, line, line);
             victim
         };
@@ -145,8 +145,8 @@ proptest! {
         for (line, action, wait) in steps {
             now += wait;
             let at = addr(line);
-            let probe = tags.probe(at, 0, ONE, false);
-            prop_assert_eq!(probe, tags.probe(at, 0, ONE, false), "a probe changes nothing");
+            let probe = tags.probe(at, 0, FIRST_SECTOR, false);
+            prop_assert_eq!(probe, tags.probe(at, 0, FIRST_SECTOR, false), "a probe changes nothing");
             let known = set.iter().position(|way| way.line == Some(line));
             let Some(way) = known else {
                 let drawn = replacement == Replacement::Random && set.iter().all(|way| way.line.is_some());
@@ -162,24 +162,24 @@ proptest! {
                 prop_assert!(!set[way].waits);
                 set = aged;
                 set[way] = Way { line: Some(line), waits: true, placed: now, used: now, interval: 2 };
-                tags.access(probe, at, ONE, now);
+                tags.access(probe, at, FIRST_SECTOR, now);
                 if action > 0 {
-                    tags.fill(probe.line, at, ONE);
+                    tags.fill(probe.line, at, FIRST_SECTOR);
                     set[way].waits = false;
                 }
                 continue;
             };
             prop_assert_eq!(probe.lookup, if set[way].waits { Lookup::HitReserved } else { Lookup::Hit });
             if action == 3 && !set[way].waits {
-                tags.evict_sector(probe.line, ONE);
+                tags.evict_sector(probe.line, FIRST_SECTOR);
                 set[way] = Way { interval: 3, ..Way::default() };
                 continue;
             }
-            tags.access(probe, at, ONE, now);
+            tags.access(probe, at, FIRST_SECTOR, now);
             set[way].used = now;
             set[way].interval = if set[way].waits { set[way].interval } else { 0 };
             if set[way].waits {
-                tags.fill(probe.line, at, ONE);
+                tags.fill(probe.line, at, FIRST_SECTOR);
                 set[way].waits = false;
             }
         }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use warpshard_base::{Addr, SectorMask};
 use warpshard_config::machine::{Cache, SetIndex};
 
-use super::llc;
+use super::llc_spec;
 use crate::cache::{Lookup, TagArray};
 
 /// A sector of the model.
@@ -39,12 +39,12 @@ impl ModelLine {
 }
 
 /// One set as GPGPU-Sim describes it: a scan of all ways that selects the last empty way or else the least recently used one.
-struct Model {
+struct SetModel {
     ways: Vec<ModelLine>,
     ratio: usize,
 }
 
-impl Model {
+impl SetModel {
     fn probe(&self, line: u64, sector: usize, write: bool) -> (Lookup, usize) {
         if let Some(way) = self.ways.iter().position(|w| w.line == line && w.any(|s| *s != Sector::Invalid)) {
             let lookup = match self.ways[way].sectors[sector] {
@@ -77,9 +77,9 @@ proptest! {
         room in prop::sample::select(vec![24u32, 25, 130]),
         steps in prop::collection::vec((0u64..32, 0usize..4, 0u8..5, 0u64..2), 1..400),
     ) {
-        let spec = Cache { sets: 1, ways, index: SetIndex::Linear, ..llc() };
+        let spec = Cache { sets: 1, ways, index: SetIndex::Linear, ..llc_spec() };
         let mut tags = TagArray::new(&spec, room, ratio);
-        let mut model = Model { ways: vec![ModelLine::default(); ways as usize], ratio: ratio as usize };
+        let mut model = SetModel { ways: vec![ModelLine::default(); ways as usize], ratio: ratio as usize };
         let mut now = 1;
         for (line, sector, action, wait) in steps {
             now += wait;

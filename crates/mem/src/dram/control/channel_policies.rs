@@ -27,32 +27,36 @@ impl ChannelPolicies {
     pub(in crate::dram) fn of(mem: &Mem, site: &DramSite, own: &UserPolicies) -> Self {
         let (page, when) =
             mem.dram.control.as_ref().map_or((DramPage::Open, RefreshWhen::Due), |control| (control.page, control.refresh_when));
-        Self { order: ordered(mem.dram.scheduler, site, own), page: paged(page, site, own), refresh: refreshed(when, site, own) }
+        Self {
+            order: build_dram_order(mem.dram.scheduler, site, own),
+            page: build_page_policy(page, site, own),
+            refresh: build_refresh_policy(when, site, own),
+        }
     }
 }
 
-fn ordered(order: DramScheduler, site: &DramSite, own: &UserPolicies) -> Option<BoxedDramOrder> {
+fn build_dram_order(order: DramScheduler, site: &DramSite, own: &UserPolicies) -> Option<BoxedDramOrder> {
     order::order_of_queue(order, site, own)
 }
 
-fn paged(page: DramPage, site: &DramSite, own: &UserPolicies) -> Option<BoxedPagePolicy> {
+fn build_page_policy(page: DramPage, site: &DramSite, own: &UserPolicies) -> Option<BoxedPagePolicy> {
     match page {
         DramPage::Predicted => Some(BoxedPagePolicy(Box::new(Predicted::new(site.banks)))),
         DramPage::Own => {
             let Some(maker) = &own.page_policy else { panic!("the calling program provided no page policy") };
-            Some(maker.make(site))
+            Some(maker.create(site))
         }
         _ => None,
     }
 }
 
-fn refreshed(when: RefreshWhen, site: &DramSite, own: &UserPolicies) -> Option<BoxedRefresh> {
+fn build_refresh_policy(when: RefreshWhen, site: &DramSite, own: &UserPolicies) -> Option<BoxedRefresh> {
     match when {
         RefreshWhen::Due => None,
         RefreshWhen::Elastic => Some(BoxedRefresh(Box::new(Elastic))),
         RefreshWhen::Own => {
             let Some(maker) = &own.refresh else { panic!("the calling program provided no refresh policy") };
-            Some(maker.make(site))
+            Some(maker.create(site))
         }
     }
 }

@@ -2,15 +2,15 @@
 
 use warpshard_base::Cycle;
 
-use super::page::{self, Row};
-use super::pick::column;
-use super::queue::{Entry, Place};
-use super::{Controller, Done, Issued};
+use super::page::{self, AccessedRow};
+use super::pick::column_command;
+use super::queue::{QueueEntry, QueuePlace};
+use super::{Controller, FinishedAccess, IssuedCommand};
 use crate::dram::standard::Command;
 
 impl Controller {
     /// Issues a command for a request that waits in the queue of the present direction.
-    pub(super) fn issue_waiting(&mut self, now: u64, bank: usize, command: Command, place: Place) {
+    pub(super) fn issue_waiting(&mut self, now: u64, bank: usize, command: Command, place: QueuePlace) {
         let queue = if self.writing { &mut self.writes } else { &mut self.reads };
         let entry = queue.entry_mut(place);
         let row = entry.access.row;
@@ -31,7 +31,7 @@ impl Controller {
             return;
         }
         if command == Command::Precharge {
-            self.note(now, command, bank, row);
+            self.record_command(now, command, bank, row);
             self.timers.issue_bank(bank, command, now);
             self.counters.precharges += 1;
             self.bank_counters[bank].precharges += 1;
@@ -40,16 +40,16 @@ impl Controller {
         }
         let entry = queue.remove(place);
         self.batch = self.batch.saturating_sub(u32::from(self.writing));
-        self.note(now, command, bank, row);
+        self.record_command(now, command, bank, row);
         self.timers.issue_bank(bank, command, now);
         self.counters.activates += 1;
         self.bank_counters[bank].activates += 1;
         self.promotions += 1;
-        self.opened[bank] = (entry, self.promotions);
+        self.opening_requests[bank] = (entry, self.promotions);
         self.active |= 1 << bank;
         self.columns[bank] = 0;
         if let Some(paging) = &mut self.paging {
-            paging.opened(bank, row);
+            paging.schedule_close(bank, row);
         }
         self.set_row(bank, Some(row));
     }
@@ -57,14 +57,14 @@ impl Controller {
     /// Issues the column command of the request that has opened the row of `bank`.
     pub(super) fn issue_active(&mut self, now: u64, bank: usize) {
         self.active &= !(1 << bank);
-        let entry = self.opened[bank].0;
+        let entry = self.opening_requests[bank].0;
         self.issue_column(now, bank, entry);
     }
 
     /// Issues a command to all banks of a pseudo channel.
     pub(super) fn issue_wide(&mut self, now: u64, pseudo_channel: u32, command: Command) {
         let first = (pseudo_channel * self.span) as usize;
-        self.note(now, command, first, 0);
+        self.record_command(now, command, first, 0);
         self.timers.issue_wide(pseudo_channel as usize, command, now);
         if command == Command::Refresh {
             self.counters.refreshes += 1;
@@ -81,35 +81,35 @@ impl Controller {
 
     /// Refreshes one bank.
     pub(super) fn issue_refresh_bank(&mut self, now: u64, bank: usize) {
-        self.note(now, Command::RefreshBank, bank, 0);
+        self.record_command(now, Command::RefreshBank, bank, 0);
         self.timers.issue_bank(bank, Command::RefreshBank, now);
         self.counters.bank_refreshes += 1;
-        self.owed &= !(1 << bank);
+        self.owed_refreshes &= !(1 << bank);
     }
 
     /// Closes the row of one bank for a refresh.
     pub(super) fn issue_close(&mut self, now: u64, bank: usize) {
-        self.note(now, Command::Precharge, bank, 0);
+        self.record_command(now, Command::Precharge, bank, 0);
         self.timers.issue_bank(bank, Command::Precharge, now);
         self.counters.precharges += 1;
         self.bank_counters[bank].precharges += 1;
         self.set_row(bank, None);
     }
 
-    fn issue_column(&mut self, now: u64, bank: usize, entry: Entry) {
+    fn issue_column(&mut self, now: u64, bank: usize, entry: QueueEntry) {
         let write = entry.access.write;
         let wanted = self.row_is_requested(bank);
         let closes = if self.paging.is_some() {
             self.closes_by_policy(now, bank, &entry, wanted)
         } else {
-            page::closes(self.policy.page, Row { wanted })
+            page::closes(self.policy.page, AccessedRow { wanted })
         };
         let command = match (closes, write) {
-            (false, _) => column(write),
+            (false, _) => column_command(write),
             (true, false) => Command::ReadPrecharge,
             (true, true) => Command::WritePrecharge,
         };
-        self.note(now, command, bank, entry.access.row);
+        self.record_command(now, command, bank, entry.access.row);
         self.timers.issue_bank(bank, command, now);
         self.columns[bank] += 1;
         self.counters.data_cycles += u64::from(self.timing.tBL);
@@ -117,12 +117,12 @@ impl Controller {
             self.counters.writes += 1;
             self.bank_counters[bank].writes += 1;
             if !self.policy.posted_writes {
-                self.done.push_back(Done { access: entry.access, arrived: Cycle(entry.arrived), at: Cycle(now) });
+                self.finished.push_back(FinishedAccess { access: entry.access, arrived: Cycle(entry.arrived), at: Cycle(now) });
             }
         } else {
             self.counters.reads += 1;
             self.bank_counters[bank].reads += 1;
-            self.moving.push_back((now + u64::from(self.timing.tCL + self.timing.tBL), entry));
+            self.reads_in_flight.push_back((now + u64::from(self.timing.tCL + self.timing.tBL), entry));
         }
         if closes {
             self.counters.auto_precharges += 1;
@@ -143,9 +143,9 @@ impl Controller {
     }
 
     #[inline]
-    fn note(&mut self, at: u64, command: Command, bank: usize, row: u32) {
+    fn record_command(&mut self, at: u64, command: Command, bank: usize, row: u32) {
         if let Some(trace) = &mut self.trace {
-            trace.push(at, Issued { at: Cycle(at), command, bank: bank as u8, row });
+            trace.push(at, IssuedCommand { at: Cycle(at), command, bank: bank as u8, row });
         }
     }
 }

@@ -25,18 +25,18 @@ mod timers;
 use std::collections::VecDeque;
 
 use warpshard_base::{Cycle, KernelIndex, PortId};
-use warpshard_stats::Latencies;
-use warpshard_stats::activity::Log;
+use warpshard_stats::LatencyCounts;
+use warpshard_stats::activity::EventLog;
 
 use super::standard::{Command, CommandBus, Standard, Timing};
-use page_refresh::{Paging, Refreshing};
-use queue::{Entry, Queue};
-use queue_order::QueueOrder;
+use page_refresh::{PageTimers, RefreshPolicyState};
+use queue::{DirectionQueue, QueueEntry};
+use queue_order::ControllerQueueOrder;
 use timers::Timers;
 
 pub use channel_policies::ChannelPolicies;
 pub use counters::{BankCounters, ControlCounters};
-pub use policy::{Drain, Policy};
+pub use policy::{ControllerPolicy, WriteDrain};
 pub use refresh::RefreshClose;
 pub use warpshard_config::dram::DramPage as Page;
 pub use warpshard_config::dram::DramRefresh as RefreshBanks;
@@ -44,7 +44,7 @@ pub use warpshard_config::machine::DramScheduler as Order;
 
 /// An access to a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
-pub struct Access {
+pub struct DramAccess {
     /// The bank within the channel, numbered by [`Organisation::bank`](super::standard::Organisation::bank).
     pub bank: u8,
     /// The row of the bank.
@@ -63,9 +63,9 @@ pub struct Access {
 
 /// A finished access: a read with its last data, or a write with its command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub struct Done {
+pub struct FinishedAccess {
     /// The access.
-    pub access: Access,
+    pub access: DramAccess,
     /// The cycle in which the access was pushed.
     pub arrived: Cycle,
     /// The cycle in which the access finished.
@@ -74,7 +74,7 @@ pub struct Done {
 
 /// A command that was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub struct Issued {
+pub struct IssuedCommand {
     /// The cycle of the command.
     pub at: Cycle,
     /// The kind of command.
@@ -89,7 +89,7 @@ pub struct Issued {
 /// A controller with its channel.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Controller {
-    policy: Policy,
+    policy: ControllerPolicy,
     #[state(fixed)]
     bus: CommandBus,
     #[state(fixed)]
@@ -98,8 +98,8 @@ pub struct Controller {
     /// Banks of a pseudo channel.
     span: u32,
     timers: Timers,
-    reads: Queue,
-    writes: Queue,
+    reads: DirectionQueue,
+    writes: DirectionQueue,
     writing: bool,
     /// Writes that remain in the batch that is being drained.
     batch: u32,
@@ -108,7 +108,7 @@ pub struct Controller {
     /// Column commands since the row was opened.
     columns: Box<[u32]>,
     /// Requests that have opened their row, by bank, with the order in which they did so, and the mask of their banks.
-    opened: Box<[(Entry, u64)]>,
+    opening_requests: Box<[(QueueEntry, u64)]>,
     active: u64,
     /// Pseudo channels that wait for their refresh, and the next cycle in which all of them request one.
     refreshing: VecDeque<u32>,
@@ -116,22 +116,22 @@ pub struct Controller {
     /// The refresh interval; for refreshes bank by bank, also the next bank of each pseudo channel and the banks whose refresh is due.
     refresh_interval: u64,
     next_bank: u32,
-    owed: u64,
+    owed_refreshes: u64,
     orders: u64,
     promotions: u64,
     /// Reads whose data is in flight, in the order of their commands.
-    moving: VecDeque<(u64, Entry)>,
-    done: VecDeque<Done>,
+    reads_in_flight: VecDeque<(u64, QueueEntry)>,
+    finished: VecDeque<FinishedAccess>,
     wake: u64,
     counters: ControlCounters,
     bank_counters: Box<[BankCounters]>,
-    read_latency: Latencies,
-    trace: Option<Box<Log<Issued>>>,
+    read_latency: LatencyCounts,
+    trace: Option<Box<EventLog<IssuedCommand>>>,
     /// The order, if it examines the queue.
-    queue_order: Option<Box<QueueOrder>>,
+    queue_order: Option<Box<ControllerQueueOrder>>,
     /// The page policy and the refresh policy, if they are trait objects.
-    paging: Option<Box<Paging>>,
-    refresh_policy: Option<Box<Refreshing>>,
+    paging: Option<Box<PageTimers>>,
+    refresh_policy: Option<Box<RefreshPolicyState>>,
 }
 
 impl Controller {
@@ -139,7 +139,7 @@ impl Controller {
     ///
     /// # Panics
     /// If there are more than 64 banks or a queue is empty.
-    pub fn new(standard: &Standard, policy: Policy) -> Self {
+    pub fn new(standard: &Standard, policy: ControllerPolicy) -> Self {
         Self::with_policies(standard, policy, ChannelPolicies::default())
     }
 
@@ -147,7 +147,7 @@ impl Controller {
     ///
     /// # Panics
     /// In the same cases as [`Controller::new`].
-    pub fn with_policies(standard: &Standard, policy: Policy, policies: ChannelPolicies) -> Self {
+    pub fn with_policies(standard: &Standard, policy: ControllerPolicy, policies: ChannelPolicies) -> Self {
         let o = &standard.organisation;
         let banks = o.all_banks();
         assert!((1..=64).contains(&banks), "a DRAM channel of {banks} banks");
@@ -162,52 +162,52 @@ impl Controller {
             pseudo_channels: o.pseudo_channels,
             span: o.bank_groups * o.banks,
             timers: Timers::new(standard),
-            reads: Queue::new(policy.read_queue, banks),
-            writes: Queue::new(policy.write_queue, banks),
+            reads: DirectionQueue::new(policy.read_queue, banks),
+            writes: DirectionQueue::new(policy.write_queue, banks),
             // The direction equals the choice of an idle controller, so a call before the first request has no effect.
-            writing: matches!(policy.drain, Drain::Marks { .. }),
+            writing: matches!(policy.drain, WriteDrain::Marks { .. }),
             batch: 0,
             open: 0,
             columns: vec![0; banks as usize].into(),
-            opened: vec![(Entry::default(), 0); banks as usize].into(),
+            opening_requests: vec![(QueueEntry::default(), 0); banks as usize].into(),
             active: 0,
             refreshing: VecDeque::with_capacity(8),
             next_refresh: first_refresh,
             refresh_interval,
             next_bank: 0,
-            owed: 0,
+            owed_refreshes: 0,
             orders: 0,
             promotions: 0,
-            moving: VecDeque::with_capacity(64),
-            done: VecDeque::with_capacity(16),
+            reads_in_flight: VecDeque::with_capacity(64),
+            finished: VecDeque::with_capacity(16),
             wake: first_refresh,
             counters: ControlCounters::default(),
             bank_counters: vec![BankCounters::default(); banks as usize].into(),
-            read_latency: Latencies::default(),
+            read_latency: LatencyCounts::default(),
             trace: None,
-            queue_order: policies.order.map(|order| Box::new(QueueOrder::new(order))),
-            paging: policies.page.map(|page| Box::new(Paging::new(page, banks))),
-            refresh_policy: policies.refresh.map(|refresh| Box::new(Refreshing(refresh))),
+            queue_order: policies.order.map(|order| Box::new(ControllerQueueOrder::new(order))),
+            paging: policies.page.map(|page| Box::new(PageTimers::new(page, banks))),
+            refresh_policy: policies.refresh.map(|refresh| Box::new(RefreshPolicyState(refresh))),
         }
     }
 
     /// Starts to record commands for [`Controller::take_trace`].
     pub fn record(&mut self) {
-        self.record_in(Log::default());
+        self.record_in(EventLog::default());
     }
 
     /// Starts to record commands in `log`.
-    pub fn record_in(&mut self, log: Log<Issued>) {
+    pub fn record_in(&mut self, log: EventLog<IssuedCommand>) {
         self.trace = Some(Box::new(log));
     }
 
     /// Returns the commands since the last call.
-    pub fn take_trace(&mut self) -> Vec<Issued> {
+    pub fn take_trace(&mut self) -> Vec<IssuedCommand> {
         self.take_log().events
     }
 
     /// Stops the recording and returns the log.
-    pub fn take_log(&mut self) -> Log<Issued> {
+    pub fn take_log(&mut self) -> EventLog<IssuedCommand> {
         self.trace.take().map(|log| *log).unwrap_or_default()
     }
 
@@ -222,13 +222,13 @@ impl Controller {
     }
 
     /// Returns the latencies of the reads, in cycles from the push to the last data.
-    pub fn read_latency(&self) -> &Latencies {
+    pub fn read_latency(&self) -> &LatencyCounts {
         &self.read_latency
     }
 
     /// Returns the number of accesses in the controller.
     pub fn occupancy(&self) -> usize {
-        (self.reads.len() + self.writes.len() + self.active.count_ones()) as usize + self.moving.len() + self.done.len()
+        (self.reads.len() + self.writes.len() + self.active.count_ones()) as usize + self.reads_in_flight.len() + self.finished.len()
     }
 
     /// Returns true if an access of this direction would be rejected, unless it is forwarded or merged.
@@ -244,16 +244,16 @@ impl Controller {
 
     /// Offers an access in cycle `now`, before the tick of `now + 1`, in which it may get its first command. Returns true if it was
     /// accepted.
-    pub fn push(&mut self, now: Cycle, access: Access) -> bool {
+    pub fn push(&mut self, now: Cycle, access: DramAccess) -> bool {
         let waiting = (access.write || self.writes.len() > 0) && self.writes.contains(&access);
         if waiting {
-            let entry = Entry::alone(access, now.0);
+            let entry = QueueEntry::unqueued(access, now.0);
             if access.write {
                 self.counters.coalesced += 1;
-                self.done.push_back(Done { access, arrived: now, at: now });
+                self.finished.push_back(FinishedAccess { access, arrived: now, at: now });
             } else {
                 self.counters.forwarded += 1;
-                self.moving.push_back((now.0 + 1, entry));
+                self.reads_in_flight.push_back((now.0 + 1, entry));
             }
         } else {
             if self.is_full(access.write) {
@@ -266,7 +266,7 @@ impl Controller {
                 queue_order.arrived(now, queue);
             }
             if access.write && self.policy.posted_writes {
-                self.done.push_back(Done { access, arrived: now, at: Cycle(now.0 + 1) });
+                self.finished.push_back(FinishedAccess { access, arrived: now, at: Cycle(now.0 + 1) });
             }
         }
         self.wake = self.wake.min(now.0 + 1);
@@ -274,8 +274,8 @@ impl Controller {
     }
 
     /// Returns the next finished access.
-    pub fn pop_done(&mut self) -> Option<Done> {
-        self.done.pop_front()
+    pub fn pop_done(&mut self) -> Option<FinishedAccess> {
+        self.finished.pop_front()
     }
 
     /// Returns the first cycle in which [`Controller::tick`] would have an effect if nothing is pushed; it may be too early, never too
@@ -290,13 +290,13 @@ impl Controller {
         if now < self.wake {
             return;
         }
-        while let Some(&(at, entry)) = self.moving.front() {
+        while let Some(&(at, entry)) = self.reads_in_flight.front() {
             if at > now {
                 break;
             }
-            self.moving.pop_front();
+            self.reads_in_flight.pop_front();
             self.read_latency.record(at - entry.arrived);
-            self.done.push_back(Done { access: entry.access, arrived: Cycle(entry.arrived), at: Cycle(at) });
+            self.finished.push_back(FinishedAccess { access: entry.access, arrived: Cycle(entry.arrived), at: Cycle(at) });
         }
         if now >= self.next_refresh {
             debug_assert_eq!(now, self.next_refresh, "a refresh is requested late");
@@ -304,20 +304,20 @@ impl Controller {
             match self.policy.refresh_banks {
                 RefreshBanks::All => self.refreshing.extend(0..self.pseudo_channels),
                 RefreshBanks::Single => {
-                    self.owed |= (0..self.pseudo_channels).fold(0, |owed, part| owed | 1 << (part * self.span + self.next_bank));
+                    self.owed_refreshes |= (0..self.pseudo_channels).fold(0, |owed, part| owed | 1 << (part * self.span + self.next_bank));
                     self.next_bank = (self.next_bank + 1) % self.span;
                 }
             }
         }
         let (issued, next) = match self.bus {
-            CommandBus::Shared => self.slot(now, true, true),
+            CommandBus::Shared => self.fill_bus_slot(now, true, true),
             CommandBus::Split => {
-                let (column, after_column) = self.slot(now, true, false);
-                let (row, after_row) = self.slot(now, false, true);
+                let (column, after_column) = self.fill_bus_slot(now, true, false);
+                let (row, after_row) = self.fill_bus_slot(now, false, true);
                 (column || row, after_column.min(after_row))
             }
         };
-        let data = self.moving.front().map_or(u64::MAX, |(at, _)| (*at).max(now + 1));
+        let data = self.reads_in_flight.front().map_or(u64::MAX, |(at, _)| (*at).max(now + 1));
         self.wake = if issued { now + 1 } else { next.min(data).min(self.next_refresh) };
     }
 }

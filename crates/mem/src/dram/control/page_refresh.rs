@@ -4,21 +4,21 @@ use warpshard_base::Cycle;
 use warpshard_seam::{BoxedPagePolicy, BoxedRefresh, Column, DueRefreshes, MAX_OWED_REFRESHES, RowAction};
 
 use super::Controller;
-use super::queue::Entry;
+use super::queue::QueueEntry;
 
 /// A page policy, and the cycle in which the open row of each bank is closed unless a request needs it; `u64::MAX` for never.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Paging {
+pub(super) struct PageTimers {
     pub(super) policy: BoxedPagePolicy,
     close_at: Box<[u64]>,
 }
 
-impl Paging {
+impl PageTimers {
     pub(super) fn new(policy: BoxedPagePolicy, banks: u32) -> Self {
         Self { policy, close_at: vec![u64::MAX; banks as usize].into() }
     }
 
-    pub(super) fn opened(&mut self, bank: usize, row: u32) {
+    pub(super) fn schedule_close(&mut self, bank: usize, row: u32) {
         self.close_at[bank] = u64::MAX;
         self.policy.0.opened(bank as u8, row);
     }
@@ -26,11 +26,11 @@ impl Paging {
 
 /// A refresh policy that decides when refreshes are issued.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Refreshing(pub(super) BoxedRefresh);
+pub(super) struct RefreshPolicyState(pub(super) BoxedRefresh);
 
 impl Controller {
     /// Returns true if the page policy closes the row of a column command.
-    pub(super) fn closes_by_policy(&mut self, now: u64, bank: usize, entry: &Entry, wanted: bool) -> bool {
+    pub(super) fn closes_by_policy(&mut self, now: u64, bank: usize, entry: &QueueEntry, wanted: bool) -> bool {
         // A row that was opened for a request stays open until the request is served.
         let kept = self.active >> bank & 1 != 0;
         let columns = self.columns[bank] + 1;
@@ -47,7 +47,7 @@ impl Controller {
     /// allow another precharge.
     pub(super) fn close_idle(&mut self, now: u64, next: &mut u64) -> bool {
         let Some(paging) = &self.paging else { return false };
-        let (mut left, mut idle) = (self.open & !self.active & !self.reads.hits & !self.writes.hits & !self.owed, 0);
+        let (mut left, mut idle) = (self.open & !self.active & !self.reads.hits & !self.writes.hits & !self.owed_refreshes, 0);
         while left != 0 {
             let bank = left.trailing_zeros() as usize;
             left &= left - 1;
@@ -63,9 +63,9 @@ impl Controller {
     /// Returns the pseudo channel whose refresh begins or has begun, if any.
     pub(super) fn refresh_to_do(&self, now: u64, next: &mut u64) -> Option<u32> {
         let &first = self.refreshing.front()?;
-        let Some(Refreshing(policy)) = self.refresh_policy.as_deref() else { return Some(first) };
+        let Some(RefreshPolicyState(policy)) = self.refresh_policy.as_deref() else { return Some(first) };
         let starts = |&pseudo_channel: &u32| {
-            let due = self.due(now, pseudo_channel);
+            let due = self.due_refreshes(now, pseudo_channel);
             due.owed >= MAX_OWED_REFRESHES || policy.0.starts(&due)
         };
         let found = (0..self.pseudo_channels).filter(|part| self.refreshing.contains(part)).find(starts);
@@ -80,14 +80,14 @@ impl Controller {
         let at = self.refreshing.iter().position(|part| *part == pseudo_channel);
         at.map(|at| self.refreshing.remove(at));
         if self.refresh_policy.is_some() {
-            let due = self.due(now, pseudo_channel);
-            if let Some(Refreshing(policy)) = self.refresh_policy.as_deref_mut() {
+            let due = self.due_refreshes(now, pseudo_channel);
+            if let Some(RefreshPolicyState(policy)) = self.refresh_policy.as_deref_mut() {
                 policy.0.refreshed(&due);
             }
         }
     }
 
-    fn due(&self, now: u64, pseudo_channel: u32) -> DueRefreshes {
+    fn due_refreshes(&self, now: u64, pseudo_channel: u32) -> DueRefreshes {
         let banks = self.banks_of(pseudo_channel);
         DueRefreshes {
             now: Cycle(now),

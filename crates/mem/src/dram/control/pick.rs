@@ -1,24 +1,24 @@
 //! The selection of a command for a slot of the command bus.
 
-use super::queue::{Place, Queue};
-use super::refresh::{self, Rows, Step};
-use super::{Controller, Drain};
+use super::queue::{DirectionQueue, QueuePlace};
+use super::refresh::{self, OpenRows, RefreshStep};
+use super::{Controller, WriteDrain};
 use crate::dram::order;
 use crate::dram::standard::Command;
 
 /// A command that could be issued.
 #[derive(Clone, Copy, Debug)]
-struct Candidate {
+struct CommandCandidate {
     order: u64,
     bank: u8,
     command: Command,
-    place: Place,
+    place: QueuePlace,
 }
 
 impl Controller {
     /// Fills one slot of the command bus with a column or a row command. Returns true if it did; otherwise also the next cycle
     /// in which it may succeed.
-    pub(super) fn slot(&mut self, now: u64, columns: bool, rows: bool) -> (bool, u64) {
+    pub(super) fn fill_bus_slot(&mut self, now: u64, columns: bool, rows: bool) -> (bool, u64) {
         let mut next = u64::MAX;
         if columns && self.active != 0 && self.pick_active(now, &mut next) {
             return (true, 0);
@@ -29,7 +29,7 @@ impl Controller {
             // Requests that have opened their row still get their column command; nothing else starts before the refresh.
             return (rows && self.pick_refresh(now, pseudo_channel, &mut next), next);
         }
-        if rows && self.owed != 0 && self.pick_bank_refresh(now, &mut next) {
+        if rows && self.owed_refreshes != 0 && self.pick_bank_refresh(now, &mut next) {
             return (true, 0);
         }
         self.choose_direction();
@@ -38,7 +38,7 @@ impl Controller {
             return (served, next);
         }
         match self.pick_waiting(now, columns, rows, &mut next) {
-            Some(Candidate { bank, command, place, .. }) => {
+            Some(CommandCandidate { bank, command, place, .. }) => {
                 self.issue_waiting(now, usize::from(bank), command, place);
                 (true, 0)
             }
@@ -53,8 +53,8 @@ impl Controller {
         while left != 0 {
             let bank = left.trailing_zeros() as usize;
             left &= left - 1;
-            let (entry, promoted) = &self.opened[bank];
-            let ready = self.timers.bank_ready(bank, column(entry.access.write));
+            let (entry, promoted) = &self.opening_requests[bank];
+            let ready = self.timers.bank_ready(bank, column_command(entry.access.write));
             if ready > now {
                 *next = (*next).min(ready);
                 continue;
@@ -73,20 +73,20 @@ impl Controller {
     /// allows it.
     fn pick_refresh(&mut self, now: u64, pseudo_channel: u32, next: &mut u64) -> bool {
         let banks = self.banks_of(pseudo_channel);
-        let rows = Rows { open: self.open & banks, needed: self.active & banks };
+        let rows = OpenRows { open: self.open & banks, needed: self.active & banks };
         if rows.open == 0 {
             return self.pick_wide(now, pseudo_channel, Command::Refresh, next);
         }
         match refresh::next(self.policy.refresh_close, rows) {
-            Step::CloseAll => self.pick_wide(now, pseudo_channel, Command::PrechargeAll, next),
-            Step::CloseOneOf(banks) => self.pick_close(now, banks, next),
+            RefreshStep::CloseAll => self.pick_wide(now, pseudo_channel, Command::PrechargeAll, next),
+            RefreshStep::CloseOneOf(banks) => self.pick_close(now, banks, next),
         }
     }
 
     /// Issues the next command towards the refresh of a bank that is due: the precharge once no request needs the row, then the refresh.
     /// Other banks continue to serve requests.
     fn pick_bank_refresh(&mut self, now: u64, next: &mut u64) -> bool {
-        let mut left = self.owed & !self.active;
+        let mut left = self.owed_refreshes & !self.active;
         while left != 0 {
             let bank = left.trailing_zeros() as usize;
             left &= left - 1;
@@ -142,9 +142,9 @@ impl Controller {
     fn choose_direction(&mut self) {
         let (reads, writes) = (self.reads.len(), self.writes.len());
         self.writing = match self.policy.drain {
-            Drain::Marks { below, .. } if self.writing => !(writes < below && reads != 0),
-            Drain::Marks { above, .. } => writes > above || reads == 0,
-            Drain::Batch { idle } => {
+            WriteDrain::Marks { below, .. } if self.writing => !(writes < below && reads != 0),
+            WriteDrain::Marks { above, .. } => writes > above || reads == 0,
+            WriteDrain::Batch { idle } => {
                 if self.batch == 0 && (self.writes.is_full() || reads == 0 && writes >= idle) {
                     self.batch = writes;
                 }
@@ -154,7 +154,7 @@ impl Controller {
     }
 
     /// Returns the oldest allowed command of the present direction; `next` is lowered to the first cycle that may allow one.
-    fn pick_waiting(&self, now: u64, columns: bool, rows: bool, next: &mut u64) -> Option<Candidate> {
+    fn pick_waiting(&self, now: u64, columns: bool, rows: bool, next: &mut u64) -> Option<CommandCandidate> {
         let queue = if self.writing { &self.writes } else { &self.reads };
         let ordered = order::only_oldest(self.policy.order) || self.policy.hit_cap.is_some() || self.policy.age_cap.is_some();
         let (oldest, arrived) = if ordered { queue.oldest_of_all() } else { (0, u64::MAX) };
@@ -167,15 +167,15 @@ impl Controller {
                 *next = (*next).min(due);
             }
         }
-        let mut search = Search { controller: self, queue, now, strict, oldest, next: *next, best: None, fallback: None };
+        let mut search = CommandSearch { controller: self, queue, now, strict, oldest, next: *next, best: None, fallback: None };
         for pseudo_channel in 0..self.pseudo_channels {
             let banks = self.banks_of(pseudo_channel);
             if columns {
-                search.look(pseudo_channel, queue.hits & banks, column(self.writing));
+                search.examine(pseudo_channel, queue.hits & banks, column_command(self.writing));
             }
             if rows {
-                search.look(pseudo_channel, queue.banks & banks & !self.open & !self.owed, Command::Activate);
-                search.look(pseudo_channel, queue.misses & banks & self.open & !self.active, Command::Precharge);
+                search.examine(pseudo_channel, queue.banks & banks & !self.open & !self.owed_refreshes, Command::Activate);
+                search.examine(pseudo_channel, queue.misses & banks & self.open & !self.active, Command::Precharge);
             }
         }
         *next = search.next;
@@ -184,9 +184,9 @@ impl Controller {
 }
 
 /// A search for the oldest allowed command.
-struct Search<'a> {
+struct CommandSearch<'a> {
     controller: &'a Controller,
-    queue: &'a Queue,
+    queue: &'a DirectionQueue,
     now: u64,
     /// True if only the oldest request is served.
     strict: bool,
@@ -194,15 +194,15 @@ struct Search<'a> {
     oldest: u64,
     /// The first cycle that may allow a further command.
     next: u64,
-    best: Option<Candidate>,
+    best: Option<CommandCandidate>,
     /// A hit beyond the cap, used if no older request can be served.
-    fallback: Option<Candidate>,
+    fallback: Option<CommandCandidate>,
 }
 
-impl Search<'_> {
+impl CommandSearch<'_> {
     /// Examines one command for all given banks of a pseudo channel.
     #[inline]
-    fn look(&mut self, pseudo_channel: u32, banks: u64, command: Command) {
+    fn examine(&mut self, pseudo_channel: u32, banks: u64, command: Command) {
         if banks == 0 {
             return;
         }
@@ -250,11 +250,11 @@ impl Search<'_> {
             return;
         }
         let chosen = if capped { &mut self.fallback } else { &mut self.best };
-        *chosen = Some(Candidate { order: entry.order, bank: bank as u8, command, place });
+        *chosen = Some(CommandCandidate { order: entry.order, bank: bank as u8, command, place });
     }
 }
 
 /// Returns the column command of a direction.
-pub(super) const fn column(write: bool) -> Command {
+pub(super) const fn column_command(write: bool) -> Command {
     if write { Command::Write } else { Command::Read }
 }

@@ -4,7 +4,7 @@ use super::{Order, Page, RefreshBanks, RefreshClose};
 
 /// The rule that starts and ends the draining of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub enum Drain {
+pub enum WriteDrain {
     /// Watermarks: a drain begins if more than `above` writes wait or no read waits. It ends if fewer than `below` writes wait and a read
     /// waits.
     Marks {
@@ -22,7 +22,7 @@ pub enum Drain {
 
 /// The policy of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub struct Policy {
+pub struct ControllerPolicy {
     /// The order of requests.
     #[state(fixed)]
     pub order: Order,
@@ -37,7 +37,7 @@ pub struct Policy {
     /// The size of the write queue.
     pub write_queue: u32,
     /// The rule for the draining of writes.
-    pub drain: Drain,
+    pub drain: WriteDrain,
     /// True if a write finishes one cycle after it was accepted, not with its command.
     pub posted_writes: bool,
     /// The page policy.
@@ -52,7 +52,7 @@ pub struct Policy {
     pub refresh_close: RefreshClose,
 }
 
-impl Policy {
+impl ControllerPolicy {
     /// The policy of Ramulator 2.1: `FRFCFS-RowHit`, open page, queues of 64, watermarks 0.8 and 0.2.
     pub const RAMULATOR2: Self = Self {
         order: Order::FrFcfs,
@@ -61,7 +61,7 @@ impl Policy {
         age_cap: None,
         read_queue: 64,
         write_queue: 64,
-        drain: Drain::Marks { above: 51, below: 13 },
+        drain: WriteDrain::Marks { above: 51, below: 13 },
         posted_writes: false,
         page: Page::Open,
         refresh: true,
@@ -75,7 +75,7 @@ impl Policy {
         hit_cap: Some(16),
         read_queue: 32,
         write_queue: 32,
-        drain: Drain::Marks { above: 25, below: 6 },
+        drain: WriteDrain::Marks { above: 25, below: 6 },
         ..Self::RAMULATOR2
     };
 
@@ -85,7 +85,7 @@ impl Policy {
         protect_hits: true,
         read_queue: 32,
         write_queue: 32,
-        drain: Drain::Batch { idle: 8 },
+        drain: WriteDrain::Batch { idle: 8 },
         posted_writes: true,
         refresh_close: RefreshClose::EachBank,
         ..Self::RAMULATOR2

@@ -4,28 +4,28 @@ use warpshard_base::Cycle;
 use warpshard_seam::{BoxedDramOrder, QueuedRequest};
 
 use super::Controller;
-use super::pick::column;
-use super::queue::{Place, Queue};
+use super::pick::column_command;
+use super::queue::{DirectionQueue, QueuePlace};
 use crate::dram::order;
 use crate::dram::standard::Command;
 
 /// The order, and a buffer for its view of the queue.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct QueueOrder {
+pub(super) struct ControllerQueueOrder {
     order: BoxedDramOrder,
     #[state(fixed)]
     shown: Vec<QueuedRequest>,
     #[state(fixed)]
-    places: Vec<(u64, Place)>,
+    places: Vec<(u64, QueuePlace)>,
 }
 
-impl QueueOrder {
+impl ControllerQueueOrder {
     pub(super) fn new(order: BoxedDramOrder) -> Self {
         Self { order, shown: Vec::new(), places: Vec::new() }
     }
 
     /// Fills the view with the requests of a queue in the order of their arrival; none of them is marked as allowed yet.
-    fn show(&mut self, queue: &Queue) {
+    fn fill_view(&mut self, queue: &DirectionQueue) {
         self.shown.clear();
         self.places.clear();
         let mut left = queue.banks;
@@ -53,8 +53,8 @@ impl QueueOrder {
     }
 
     /// Notifies the order that a request entered a queue.
-    pub(super) fn arrived(&mut self, now: Cycle, queue: &Queue) {
-        self.show(queue);
+    pub(super) fn arrived(&mut self, now: Cycle, queue: &DirectionQueue) {
+        self.fill_view(queue);
         self.order.0.arrived(now, &self.shown);
     }
 }
@@ -69,9 +69,9 @@ impl Controller {
         served
     }
 
-    fn serve_with(&mut self, queue_order: &mut QueueOrder, now: u64, columns: bool, rows: bool, next: &mut u64) -> bool {
+    fn serve_with(&mut self, queue_order: &mut ControllerQueueOrder, now: u64, columns: bool, rows: bool, next: &mut u64) -> bool {
         let queue = if self.writing { &self.writes } else { &self.reads };
-        queue_order.show(queue);
+        queue_order.fill_view(queue);
         let mut any = false;
         for waiting in &mut queue_order.shown {
             let bank = usize::from(waiting.bank);
@@ -97,7 +97,7 @@ impl Controller {
         let Some(command) = self.command_for(&chosen, columns, rows) else { return false };
         self.issue_waiting(now, usize::from(chosen.bank), command, place);
         if command != Command::Precharge {
-            queue_order.show(if self.writing { &self.writes } else { &self.reads });
+            queue_order.fill_view(if self.writing { &self.writes } else { &self.reads });
             queue_order.order.0.served(Cycle(now), &chosen, &queue_order.shown);
         }
         true
@@ -107,8 +107,8 @@ impl Controller {
     fn command_for(&self, waiting: &QueuedRequest, columns: bool, rows: bool) -> Option<Command> {
         let bit = 1 << waiting.bank;
         match (waiting.row_hit, self.open & bit != 0) {
-            (true, _) => columns.then_some(column(self.writing)),
-            (false, false) => (rows && self.owed & bit == 0).then_some(Command::Activate),
+            (true, _) => columns.then_some(column_command(self.writing)),
+            (false, false) => (rows && self.owed_refreshes & bit == 0).then_some(Command::Activate),
             (false, true) => (rows && self.active & bit == 0).then_some(Command::Precharge),
         }
     }

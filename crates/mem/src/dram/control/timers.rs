@@ -4,7 +4,7 @@ use crate::dram::standard::{Command, Standard};
 
 /// The effect of a command at one level: the delayed command, its distance, and the window in which it counts.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Effect {
+struct TimingEffect {
     follower: u8,
     cycles: u32,
     /// The index of the history that the effect uses; `CURRENT_COMMAND` for the command itself.
@@ -12,11 +12,11 @@ struct Effect {
 }
 
 const CURRENT_COMMAND: u8 = u8::MAX;
-const LEVELS: usize = 4;
+const LEVEL_COUNT: usize = 4;
 
 /// The last commands of a kind at each part, as many as the window counts.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct History {
+struct CommandHistory {
     level: usize,
     commands: u16,
     window: usize,
@@ -30,12 +30,12 @@ struct History {
 pub(super) struct Timers {
     ready: Box<[[u64; Command::COUNT]]>,
     /// The parts that contain each bank, from the channel down.
-    path: Box<[[u16; LEVELS]]>,
+    path: Box<[[u16; LEVEL_COUNT]]>,
     /// The first part of each level, and the number of parts of a level within one pseudo channel.
-    first: [usize; LEVELS],
-    per_pseudo_channel: [usize; LEVELS],
-    effects: [[Box<[Effect]>; Command::COUNT]; LEVELS],
-    histories: Vec<History>,
+    first: [usize; LEVEL_COUNT],
+    per_pseudo_channel: [usize; LEVEL_COUNT],
+    effects: [[Box<[TimingEffect]>; Command::COUNT]; LEVEL_COUNT],
+    histories: Vec<CommandHistory>,
 }
 
 impl Timers {
@@ -48,8 +48,8 @@ impl Timers {
             let parts = [0, first[1] + bank / (groups * banks), first[2] + bank / banks, first[3] + bank];
             parts.map(|part| part as u16)
         });
-        let mut lists: [[Vec<Effect>; Command::COUNT]; LEVELS] = Default::default();
-        let mut histories: Vec<History> = Vec::new();
+        let mut lists: [[Vec<TimingEffect>; Command::COUNT]; LEVEL_COUNT] = Default::default();
+        let mut histories: Vec<CommandHistory> = Vec::new();
         for rule in standard.rules() {
             let level = rule.scope as usize;
             let commands = rule.preceding.iter().fold(0u16, |mask, &command| mask | 1 << command as u8);
@@ -57,7 +57,13 @@ impl Timers {
                 CURRENT_COMMAND
             } else {
                 let (window, parts) = (rule.window as usize, counts[level]);
-                histories.push(History { level, commands, window, rings: vec![0; window * parts].into(), next: vec![0; parts].into() });
+                histories.push(CommandHistory {
+                    level,
+                    commands,
+                    window,
+                    rings: vec![0; window * parts].into(),
+                    next: vec![0; parts].into(),
+                });
                 (histories.len() - 1) as u8
             };
             for &preceding in rule.preceding {
@@ -67,7 +73,7 @@ impl Timers {
                     let same = list.iter_mut().find(|e| e.follower == following as u8 && e.window == window && window == CURRENT_COMMAND);
                     match same {
                         Some(effect) => effect.cycles = effect.cycles.max(rule.cycles),
-                        None => list.push(Effect { follower: following as u8, cycles: rule.cycles, window }),
+                        None => list.push(TimingEffect { follower: following as u8, cycles: rule.cycles, window }),
                     }
                 }
             }
@@ -104,7 +110,7 @@ impl Timers {
 
     /// Returns the cycle from which a command to all banks of a pseudo channel is allowed.
     pub(super) fn wide_ready(&self, pseudo_channel: usize, command: Command) -> u64 {
-        let levels = (1..LEVELS).flat_map(|level| {
+        let levels = (1..LEVEL_COUNT).flat_map(|level| {
             let from = self.first[level] + pseudo_channel * self.per_pseudo_channel[level];
             from..from + self.per_pseudo_channel[level]
         });
@@ -114,7 +120,7 @@ impl Timers {
     /// Records a command to a bank.
     #[inline]
     pub(super) fn issue_bank(&mut self, bank: usize, command: Command, now: u64) {
-        for level in 0..LEVELS {
+        for level in 0..LEVEL_COUNT {
             let part = usize::from(self.path[bank][level]);
             self.issue_at(level, part, command, now);
         }
@@ -123,7 +129,7 @@ impl Timers {
     /// Records a command to all banks of a pseudo channel.
     pub(super) fn issue_wide(&mut self, pseudo_channel: usize, command: Command, now: u64) {
         self.issue_at(0, 0, command, now);
-        for level in 1..LEVELS {
+        for level in 1..LEVEL_COUNT {
             let from = self.first[level] + pseudo_channel * self.per_pseudo_channel[level];
             for part in from..from + self.per_pseudo_channel[level] {
                 self.issue_at(level, part, command, now);

@@ -34,7 +34,7 @@ pub(super) fn order_of_queue(order: DramScheduler, site: &DramSite, own: &UserPo
         DramScheduler::ParBs => Some(BoxedDramOrder(Box::new(par_bs::ParBs::default()))),
         DramScheduler::Own => {
             let Some(maker) = &own.dram_order else { panic!("the calling program provided no order of DRAM requests") };
-            Some(maker.make(site))
+            Some(maker.create(site))
         }
         _ => None,
     }

@@ -14,13 +14,13 @@ const MARKING_CAP: usize = 5;
 /// The numbers of the marked requests, ascending, and the requesters of the batch in the order of their ranks.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct ParBs {
-    marked: Vec<u64>,
+    marked_requests: Vec<u64>,
     ranks: Vec<PortId>,
 }
 
 impl ParBs {
     fn is_marked(&self, request: &QueuedRequest) -> bool {
-        self.marked.binary_search(&request.number).is_ok()
+        self.marked_requests.binary_search(&request.number).is_ok()
     }
 
     fn rank(&self, port: PortId) -> usize {
@@ -50,9 +50,9 @@ impl ParBs {
         self.ranks.sort_unstable();
         self.ranks.dedup();
         self.ranks.sort_by_cached_key(|port| load(*port));
-        self.marked.clear();
-        self.marked.extend(batch.iter().map(|request| request.number));
-        self.marked.sort_unstable();
+        self.marked_requests.clear();
+        self.marked_requests.extend(batch.iter().map(|request| request.number));
+        self.marked_requests.sort_unstable();
     }
 }
 

@@ -14,7 +14,7 @@ fn hits_after_copy(warms: MemcpyWarms, addr: u64, bytes: u64, reads: &[u64]) -> 
 /// Does the same as `hits_after_copy` in partition number `partition` of `machine`.
 fn hits_after_copy_in(machine: &Machine, partition: u16, addr: u64, bytes: u64, reads: &[u64]) -> Vec<bool> {
     let map = machine.mem.map.of_partition(partition.into());
-    let (mut unit, mut out) = (Partition::new(PartitionId(partition), machine, LLC, DRAM, PORTS), outbox());
+    let (mut unit, mut out) = (Partition::new(PartitionId(partition), machine, LLC_CLOCK, DRAM_CLOCK, PORTS), outbox());
     unit.deliver(PORTS.from_grid, Cycle(5), &Payload::HostCopy(HostCopy { addr: Addr(addr), bytes }));
     assert_eq!(unit.next_event(), Cycle(5));
     let mut hits = Vec::new();
@@ -25,7 +25,7 @@ fn hits_after_copy_in(machine: &Machine, partition: u16, addr: u64, bytes: u64, 
         let after: u64 = unit.slices().map(|slice| slice.counters().read_hits).sum();
         hits.push(after > before);
     }
-    assert_eq!(answers(&mut out).len(), reads.len());
+    assert_eq!(sent_replies(&mut out).len(), reads.len());
     hits
 }
 

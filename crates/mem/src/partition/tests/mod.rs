@@ -14,15 +14,15 @@ use warpshard_config::dram::{BankHash, DramControl, DramPage, DramRefresh, OwnTi
 use warpshard_config::machine::*;
 use warpshard_engine::{Route, Unit};
 use warpshard_protocol::{AddressMap, Credit, MemOp, MemPacket, Outbox, PacketPart, Payload};
-use warpshard_stats::Latencies;
+use warpshard_stats::LatencyCounts;
 
 use crate::dram::DramCounters;
 use crate::dram::control::BankCounters;
 use crate::dram::standard::Standard;
 use crate::{Partition, PartitionPorts, arrival_capacity};
 
-const LLC: ClockDomain = ClockDomain { period: 425 };
-const DRAM: ClockDomain = ClockDomain { period: 566 };
+const LLC_CLOCK: ClockDomain = ClockDomain { period: 425 };
+const DRAM_CLOCK: ClockDomain = ClockDomain { period: 566 };
 const PORTS: PartitionPorts =
     PartitionPorts { request_in: LinkId(0), credit_out: LinkId(10), reply_out: LinkId(20), credit_in: LinkId(30), from_grid: LinkId(40) };
 
@@ -36,11 +36,11 @@ fn machine() -> Machine {
 }
 
 fn partition(machine: &Machine) -> Partition {
-    Partition::new(PartitionId(0), machine, LLC, DRAM, PORTS)
+    Partition::new(PartitionId(0), machine, LLC_CLOCK, DRAM_CLOCK, PORTS)
 }
 
 fn outbox() -> Outbox {
-    let route = Route { to: UnitId(0), from_clock: LLC, to_clock: LLC, latency: Tick(LLC.period) };
+    let route = Route { to: UnitId(0), from_clock: LLC_CLOCK, to_clock: LLC_CLOCK, latency: Tick(LLC_CLOCK.period) };
     Outbox::new(Arc::from(vec![route; 40]), vec![0], 1)
 }
 
@@ -56,10 +56,10 @@ fn read(map: &AddressMap, addr: u64, token: u32) -> MemPacket {
 }
 
 /// The devices under test: the machine's timing table, and devices that are not slower than its clock.
-const DEVICES: [Option<&str>; 4] = [None, Some("hbm2-2000"), Some("gddr6-14g"), Some("gddr5-fermi")];
+const DRAM_DEVICES: [Option<&str>; 4] = [None, Some("hbm2-2000"), Some("gddr6-14g"), Some("gddr5-fermi")];
 
 /// Returns a command-level controller with short refresh intervals; the machine's timing table is used if `device` is `None`.
-fn driven(device: Option<&str>, queue: u32) -> DramControl {
+fn command_controller(device: Option<&str>, queue: u32) -> DramControl {
     DramControl {
         standard: device.map(|name| Standard::named(name).unwrap()),
         mapping: "RoBaCoBgPcCo1".into(),
@@ -78,10 +78,10 @@ fn driven(device: Option<&str>, queue: u32) -> DramControl {
     }
 }
 
-type Counts = (Vec<(&'static str, u64)>, Vec<BankCounters>, Latencies);
+type CounterValues = (Vec<(&'static str, u64)>, Vec<BankCounters>, LatencyCounts);
 
 /// Returns all counters of a partition.
-fn counts(unit: &Partition) -> Counts {
+fn counter_values(unit: &Partition) -> CounterValues {
     let mut all = Vec::new();
     unit.channel().visit_counters(&mut |info, value| all.push((info.name, value)));
     (all, unit.channel().bank_counters().to_vec(), unit.channel().read_latency().clone())
@@ -96,7 +96,7 @@ fn deliver(unit: &mut Partition, at: u64, packet: MemPacket) {
 }
 
 /// Returns the replies that left, with the cycle of sending.
-fn answers(out: &mut Outbox) -> Vec<(u64, MemPacket)> {
+fn sent_replies(out: &mut Outbox) -> Vec<(u64, MemPacket)> {
     let sent = out.batch(0).drain(..);
     sent.filter_map(|s| match s.payload {
         Payload::Mem(p) => Some((u64::from(s.at) - 1, p)),
@@ -138,10 +138,10 @@ fn a_hit_replies_one_cycle_after_the_request_is_visible() {
     let (mut unit, mut out) = (partition(&machine), outbox());
     deliver(&mut unit, 10, read(&machine.mem.map, 0x40, 1));
     unit.run(Cycle(1000), true, &mut out);
-    answers(&mut out);
+    sent_replies(&mut out);
     deliver(&mut unit, 1162, read(&machine.mem.map, 0x40, 2));
     unit.run(Cycle(2000), true, &mut out);
-    let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
+    let [(at, answer)] = sent_replies(&mut out)[..] else { panic!("one answer") };
     assert_eq!((at, answer.token), (1163, 2));
     assert_eq!(unit.slices().nth(answer.slice.index()).unwrap().counters().read_hits, 1);
 }
@@ -156,10 +156,10 @@ fn a_slice_reads_several_sectors_of_a_line_in_a_cycle_and_one_of_two_lines() {
         let requests = [(0, 0b1111), (0x80, 1), (0, 1)].map(|(addr, sectors)| packet(map, addr, MemOp::Read, sectors, u32::MAX, 1));
         requests[..2].iter().for_each(|request| deliver(&mut unit, 10, *request));
         unit.run(Cycle(1000), true, &mut out);
-        answers(&mut out);
+        sent_replies(&mut out);
         requests.iter().for_each(|request| deliver(&mut unit, 2000, *request));
         unit.run(Cycle(3000), true, &mut out);
-        let answered = answers(&mut out).iter().map(|(at, _)| at - 2000).collect::<Vec<_>>();
+        let answered = sent_replies(&mut out).iter().map(|(at, _)| at - 2000).collect::<Vec<_>>();
         assert_eq!(answered, at, "{read_sectors} sectors");
     }
 }
@@ -171,12 +171,12 @@ fn readers_of_the_same_sectors_share_one_look_up_and_leave_in_the_same_cycle() {
     let (mut unit, mut out) = (partition(&machine), outbox());
     deliver(&mut unit, 10, read(&machine.mem.map, 0x40, 0));
     unit.run(Cycle(1000), true, &mut out);
-    answers(&mut out);
+    sent_replies(&mut out);
     // One request is accepted per cycle; the last request arrives after all replies have left.
     (1..6).for_each(|token| deliver(&mut unit, 2000, read(&machine.mem.map, 0x40, token)));
     deliver(&mut unit, 2030, read(&machine.mem.map, 0x40, 6));
     unit.run(Cycle(3000), true, &mut out);
-    let answers = answers(&mut out).iter().map(|(at, answer)| (*at, answer.token, answer.port.0)).collect::<Vec<_>>();
+    let answers = sent_replies(&mut out).iter().map(|(at, answer)| (*at, answer.token, answer.port.0)).collect::<Vec<_>>();
     assert_eq!(answers, [(2021, 1, 1), (2021, 2, 2), (2021, 3, 3), (2021, 4, 4), (2025, 5, 5), (2051, 6, 6)]);
     assert_eq!(unit.slices().map(|slice| slice.counters().accesses).sum::<u64>(), 4);
 }
@@ -187,7 +187,7 @@ fn a_miss_takes_the_delay_and_the_dram_cycles_between_the_edges_of_both_clocks()
     let (mut unit, mut out) = (partition(&machine), outbox());
     deliver(&mut unit, 162, read(&machine.mem.map, 0x40, 1));
     unit.run(Cycle(1000), true, &mut out);
-    let [(at, _)] = answers(&mut out)[..] else { panic!("one answer") };
+    let [(at, _)] = sent_replies(&mut out)[..] else { panic!("one answer") };
     // The read is looked up in cycle 163 and enters the queue to DRAM in 164. The next DRAM edge, 124, at tick 70184, is within cycle 166:
     // the request is ready at 266. The first edge after cycle 265 is 199; activate, read and data take 1 + 12 + 12 edges, and in 225 the
     // data is sent to the slice: tick 127350, visible in 300. The reply is ready one cycle after the fill and leaves immediately.
@@ -250,7 +250,7 @@ fn atomics_are_performed_in_the_order_of_arrival_and_leave_the_sector_modified()
         deliver(&mut unit, 5 + u64::from(token), packet(&machine.mem.map, 0, MemOp::Atomic, 1, 0xf, token));
     }
     unit.run(Cycle(2000), true, &mut out);
-    let tokens: Vec<_> = answers(&mut out).into_iter().map(|(_, p)| p.token).collect();
+    let tokens: Vec<_> = sent_replies(&mut out).into_iter().map(|(_, p)| p.token).collect();
     // Four atomics wait for the data and are performed when it arrives, in order; the others hit the line while the replies of the four are
     // sent.
     assert_eq!(tokens.iter().copied().filter(|t| *t < 4).collect::<Vec<_>>(), [0, 1, 2, 3]);
@@ -272,14 +272,14 @@ fn without_credits_of_the_reply_network_the_partition_stops_and_reports_why() {
         deliver(&mut unit, i, packet(&map, 0, MemOp::Write, 1, u32::MAX, i as u32));
     }
     unit.run(Cycle(500), true, &mut out);
-    assert_eq!(answers(&mut out).len(), 2);
+    assert_eq!(sent_replies(&mut out).len(), 2);
     assert_eq!(unit.next_event(), Cycle::NEVER);
     let lines = unit.waiting();
     assert!(lines.iter().any(|l| l.contains("the queue to the network is full")), "{lines:?}");
     for at in [600, 700, 800] {
         unit.deliver(LinkId(30), Cycle(at), &Payload::Credit(Credit { queue: 0, count: 2 }));
         unit.run(Cycle(at + 100), true, &mut out);
-        let left: Vec<u64> = answers(&mut out).iter().map(|(at, _)| *at).collect();
+        let left: Vec<u64> = sent_replies(&mut out).iter().map(|(at, _)| *at).collect();
         assert!(left.len() == 2 && left[0] == at, "{left:?}");
     }
     assert!(unit.waiting().is_empty());
@@ -293,7 +293,7 @@ fn a_write_through_slice_acknowledges_writes_after_dram() {
     let (mut unit, mut out) = (partition(&machine), outbox());
     deliver(&mut unit, 0, packet(&machine.mem.map, 0, MemOp::Write, 1, u32::MAX, 77));
     unit.run(Cycle(1000), true, &mut out);
-    let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
+    let [(at, answer)] = sent_replies(&mut out)[..] else { panic!("one answer") };
     assert!(at > 100 && answer.token == 77);
     assert_eq!(unit.channel().bursts().1, 1);
 }
@@ -307,18 +307,18 @@ fn a_missing_write_that_allocates_sends_its_bytes_fetches_the_line_and_gets_one_
     let map = &machine.mem.map;
     deliver(&mut unit, 0, packet(map, 0x80, MemOp::Write, 0b1111, u32::MAX, 77));
     unit.run(Cycle(2000), true, &mut out);
-    let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
+    let [(at, answer)] = sent_replies(&mut out)[..] else { panic!("one answer") };
     assert!(at > 100 && answer.token == 77);
     assert_eq!(unit.channel().bursts(), (4, 4), "bursts of 32 bytes");
     deliver(&mut unit, 2000, read(map, 0x80, 78));
     unit.run(Cycle(4000), true, &mut out);
-    let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
+    let [(at, answer)] = sent_replies(&mut out)[..] else { panic!("one answer") };
     assert_eq!((at, answer.token), (2001, 78), "the line is present");
     assert!(unit.waiting().is_empty());
 }
 
 #[derive(Clone, Debug)]
-struct Step {
+struct RequestStep {
     gap: u64,
     line: u64,
     sectors: u8,
@@ -326,11 +326,11 @@ struct Step {
     bytes: u32,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn request_steps() -> impl Strategy<Value = Vec<RequestStep>> {
     let op = prop::sample::select(vec![MemOp::Read, MemOp::Read, MemOp::Write, MemOp::Write, MemOp::Atomic, MemOp::Reduction]);
     let bytes = prop::sample::select(vec![u32::MAX, 0xff, 0xff00_0000]);
     let step = (prop::sample::select(vec![0u64, 0, 0, 1, 2, 40, 700]), 0u64..300, 1u8..16, op, bytes)
-        .prop_map(|(gap, line, sectors, op, bytes)| Step { gap, line, sectors, op, bytes });
+        .prop_map(|(gap, line, sectors, op, bytes)| RequestStep { gap, line, sectors, op, bytes });
     prop::collection::vec(step, 1..250)
 }
 
@@ -338,10 +338,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn every_sector_gets_one_reply_for_any_division_into_spans(
-        steps in steps(),
+        steps in request_steps(),
         spans in prop::collection::vec(1u64..60, 1..12),
         tiny in any::<bool>(),
-        device in prop::option::of(0..DEVICES.len()),
+        device in prop::option::of(0..DRAM_DEVICES.len()),
         line_cache in any::<bool>(),
         read_sectors in 1u32..5,
         requesters in 1u32..5,
@@ -371,7 +371,7 @@ proptest! {
             machine.noc.input_queue = 4;
         }
         if let Some(device) = device {
-            machine.mem.dram.control = Some(driven(DEVICES[device], if tiny { 4 } else { 64 }));
+            machine.mem.dram.control = Some(command_controller(DRAM_DEVICES[device], if tiny { 4 } else { 64 }));
         }
         let map = machine.mem.map.clone();
         let mut at = 0;
@@ -400,7 +400,7 @@ proptest! {
                     unit.deliver(LinkId(30 + slice), Cycle(at), &Payload::Credit(Credit { queue: slice, count: 1 }));
                 }
                 unit.run(Cycle(until), skip, &mut out);
-                for (at, answer) in answers(&mut out) {
+                for (at, answer) in sent_replies(&mut out) {
                     credits.push((at + 50, answer.slice.0));
                     got.push((at, answer));
                 }
@@ -415,7 +415,7 @@ proptest! {
         for (a, b) in unit.slices().zip(other.slices()) {
             prop_assert_eq!(a.counters(), b.counters());
         }
-        prop_assert_eq!(counts(&unit), counts(&other));
+        prop_assert_eq!(counter_values(&unit), counter_values(&other));
         prop_assert!(unit.waiting().is_empty(), "{:?}", unit.waiting());
 
         // The sums at both ends agree: every sector of every request returns once, with the request's token and to its sender.
@@ -435,7 +435,7 @@ proptest! {
         prop_assert!(accesses == asked || requesters > 1 && accesses < asked, "{accesses} of {asked} sectors");
         let (burst_bytes, _) = machine.mem.dram.burst();
         let bursts = if line_cache { 128 / burst_bytes } else { 1 };
-        let count = |name: &str| counts(&unit).0.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count);
+        let count = |name: &str| counter_values(&unit).0.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count);
         prop_assert_eq!(count("reads") + count("forwarded"), total(|c| c.fetches) * bursts);
         let (written, sectors) = (count("writes") + count("coalesced"), total(|c| c.write_backs));
         // Writes that were passed on: writes that missed, and others whose line was being fetched.
@@ -463,6 +463,6 @@ impl crate::llc::LlcCounters {
 
 #[test]
 fn a_slice_is_numbered_over_the_chip() {
-    let unit = Partition::new(PartitionId(5), &machine(), LLC, DRAM, PORTS);
+    let unit = Partition::new(PartitionId(5), &machine(), LLC_CLOCK, DRAM_CLOCK, PORTS);
     assert_eq!(unit.slices().map(|s| s.id()).collect::<Vec<_>>(), [SliceId(10), SliceId(11)]);
 }

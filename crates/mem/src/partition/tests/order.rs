@@ -6,10 +6,10 @@ use warpshard_seam::UserPolicies;
 
 use super::*;
 use crate::dram::mapping::Mapping;
-use crate::dram::{Channel, Clocked, Request};
+use crate::dram::{Channel, Clocked, DramRequest};
 
 /// Returns sectors of one bank: consecutive sectors for one requester, and one sector of each of many rows for another.
-fn of_one_bank(machine: &Machine) -> [Vec<u64>; 2] {
+fn row_reads_of_one_bank(machine: &Machine) -> [Vec<u64>; 2] {
     let map = machine.mem.map.clone();
     let device = machine.mem.device(machine.clocks.dram).unwrap();
     let mapping = machine.mem.dram.control.as_ref().zip(device);
@@ -37,18 +37,18 @@ fn of_one_bank(machine: &Machine) -> [Vec<u64>; 2] {
 
 /// Returns the replies to two requesters within a number of cycles, and the final counters. The first requester reads consecutive sectors
 /// with many requests in flight, the second reads sectors of other rows of the same bank, one at a time.
-fn two_streams(scheduler: DramScheduler, control: Option<DramControl>, skip: bool) -> ([u64; 2], Counts) {
-    const CYCLES: u64 = 12_000;
-    const UNDER_WAY: u64 = 56;
+fn two_streams(scheduler: DramScheduler, control: Option<DramControl>, skip: bool) -> ([u64; 2], CounterValues) {
+    const MEASURED_CYCLES: u64 = 12_000;
+    const MAX_IN_FLIGHT: u64 = 56;
     let mut machine = machine();
     (machine.mem.dram.scheduler, machine.mem.dram.control) = (scheduler, control);
     let (mut unit, mut out) = (partition(&machine), outbox());
     let map = machine.mem.map.clone();
-    let sectors = of_one_bank(&machine);
+    let sectors = row_reads_of_one_bank(&machine);
     let (mut asked, mut answered) = ([0u64; 2], [0u64; 2]);
-    for at in (0..CYCLES).step_by(10) {
+    for at in (0..MEASURED_CYCLES).step_by(10) {
         for port in 0..2 {
-            while asked[port] - answered[port] < [UNDER_WAY, 1][port] {
+            while asked[port] - answered[port] < [MAX_IN_FLIGHT, 1][port] {
                 let number = asked[port];
                 let addr = sectors[port][number as usize];
                 deliver(&mut unit, at + 1, MemPacket { port: PortId(port as u16), ..read(&map, addr, number as u32) });
@@ -56,32 +56,32 @@ fn two_streams(scheduler: DramScheduler, control: Option<DramControl>, skip: boo
             }
         }
         unit.run(Cycle(at + 10), skip, &mut out);
-        for (sent, answer) in answers(&mut out) {
+        for (sent, answer) in sent_replies(&mut out) {
             answered[answer.port.index()] += 1;
             let credit = Payload::Credit(Credit { queue: answer.slice.0, count: 1 });
             unit.deliver(LinkId(30 + answer.slice.0), Cycle(sent.max(at) + 10), &credit);
         }
     }
-    unit.settle(Cycle(CYCLES));
-    (answered, counts(&unit))
+    unit.settle(Cycle(MEASURED_CYCLES));
+    (answered, counter_values(&unit))
 }
 
 /// Returns the reads of two requesters that a channel serves within a number of cycles. The first requester always has many reads of one
 /// row in flight, the second one read at a time, each of another row of the same bank.
-fn served<C: Clocked>(channel: &mut C, [one_row, rows]: &[Vec<Request>; 2]) -> [u64; 2] {
-    const UNDER_WAY: u64 = 40;
+fn served_reads<C: Clocked>(channel: &mut C, [one_row, rows]: &[Vec<DramRequest>; 2]) -> [u64; 2] {
+    const MAX_IN_FLIGHT: u64 = 40;
     let (mut asked, mut answered) = ([0u64; 2], [0u64; 2]);
     for now in 0..12_000 {
-        while let Some(request) = channel.returned() {
+        while let Some(request) = channel.oldest_returned() {
             answered[request.port.index()] += 1;
             channel.drop_returned();
         }
         channel.cycle(Cycle(now));
         let port = usize::from(asked[1] > answered[1]);
-        if !channel.is_full() && asked[1 - port] - answered[1 - port] < [1, UNDER_WAY][port] {
+        if !channel.is_full() && asked[1 - port] - answered[1 - port] < [1, MAX_IN_FLIGHT][port] {
             let requests = if port == 0 { rows } else { one_row };
             let request = &requests[asked[1 - port] as usize % requests.len()];
-            channel.push(Cycle(now), &Request { since: now as u32, ..*request });
+            channel.push(Cycle(now), &DramRequest { since: now as u32, ..*request });
             asked[1 - port] += 1;
         }
     }
@@ -90,20 +90,20 @@ fn served<C: Clocked>(channel: &mut C, [one_row, rows]: &[Vec<Request>; 2]) -> [
 
 #[test]
 fn batches_give_a_requester_with_few_requests_its_share_of_a_channel() {
-    for control in [None, Some(driven(None, 64))] {
+    for control in [None, Some(command_controller(None, 64))] {
         let mut machine = machine();
         machine.mem.dram.control = control;
-        let [stream, rows] = of_one_bank(&machine);
+        let [stream, rows] = row_reads_of_one_bank(&machine);
         let request = |addr: u64, port| {
             let place = machine.mem.map.locate(Addr(addr));
             let (bank, row) = (place.bank as u8, place.row);
-            Request {
+            DramRequest {
                 addr: Addr(addr),
                 bank,
                 row,
                 part: KernelSectors::new(KernelIndex(0), SectorMask::of(Addr(addr))),
                 port: PortId(port),
-                ..Request::default()
+                ..DramRequest::default()
             }
         };
         let requests =
@@ -111,8 +111,8 @@ fn batches_give_a_requester_with_few_requests_its_share_of_a_channel() {
         let [row_hits, batches] = [DramScheduler::FrFcfs, DramScheduler::ParBs].map(|order| {
             machine.mem.dram.scheduler = order;
             match &mut Channel::new(&machine.mem, machine.clocks.dram, PartitionId(0), &UserPolicies::default()) {
-                Channel::Simple(channel) => served(&mut **channel, &requests),
-                Channel::CommandLevel(channel) => served(&mut **channel, &requests),
+                Channel::Simple(channel) => served_reads(&mut **channel, &requests),
+                Channel::CommandLevel(channel) => served_reads(&mut **channel, &requests),
             }
         });
         assert!(batches[1] > 50 && batches[1] > 4 * row_hits[1], "{batches:?} reads in batches, {row_hits:?} with row hits first");
@@ -122,7 +122,7 @@ fn batches_give_a_requester_with_few_requests_its_share_of_a_channel() {
 
 #[test]
 fn an_order_that_examines_the_queue_is_independent_of_skipped_cycles() {
-    for control in [None, Some(driven(None, 64)), Some(driven(None, 8))] {
+    for control in [None, Some(command_controller(None, 64)), Some(command_controller(None, 8))] {
         let run = |skip| two_streams(DramScheduler::ParBs, control.clone(), skip);
         assert_eq!(run(true), run(false));
     }

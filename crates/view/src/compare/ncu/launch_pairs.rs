@@ -3,19 +3,19 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use warpshard_report::nsight::{ADDITIONAL_STATES, STALLS, STATES, Stalls, State};
-use warpshard_report::text::{Align, Style, Table, UNKNOWN, clip, count, demangled, known, printable};
+use warpshard_report::nsight::{ADDITIONAL_WARP_STATE_METRICS, STALL_METRICS, StallMetric, WARP_STATE_METRICS, WarpStateMetric};
+use warpshard_report::text::{Align, Style, Table, UNKNOWN, clip, count, demangled, format_known, printable};
 
 use super::super::super::RunFolder;
 use super::super::super::folder::at;
-use super::table::{Profile, Profiled};
+use super::table::{Profile, ProfiledLaunch};
 
 /// Bytes of a sector, the unit in which a launch's counters count DRAM traffic.
 const SECTOR_BYTES: f64 = 32.0;
 
 /// A measured and a simulated metric of a launch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Pair {
+pub struct MetricPair {
     /// Nsight Compute's name of the metric, or several names whose values are added.
     pub metric: &'static str,
     /// The measured value; `None` if the profile lacks the metric.
@@ -26,7 +26,7 @@ pub struct Pair {
     pub share: bool,
 }
 
-impl Pair {
+impl MetricPair {
     /// Returns the error of the simulated value in percent: relative to the measured value, or the difference of two shares.
     pub fn error(&self) -> Option<f64> {
         let (measured, ours) = (self.measured?, self.ours?);
@@ -40,7 +40,7 @@ impl Pair {
 
 /// A launch of both the run and the profile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Launch {
+pub struct MatchedLaunch {
     /// The number of the launch in the run.
     pub number: usize,
     /// Name of the kernel.
@@ -48,7 +48,7 @@ pub struct Launch {
     /// The line of the launch in the profile.
     pub line: u64,
     /// The compared metrics.
-    pub metrics: Vec<Pair>,
+    pub metrics: Vec<MetricPair>,
 }
 
 /// A comparison of a run with a profile.
@@ -59,7 +59,7 @@ pub struct LaunchComparison {
     /// Path of the profile.
     pub profile: String,
     /// Launches of both the run and the profile.
-    pub launches: Vec<Launch>,
+    pub launches: Vec<MatchedLaunch>,
     /// Launches of the profile that the run lacks, or that are duplicates, each with its line.
     pub only_measured: Vec<String>,
     /// Number of the run's launches that were not profiled.
@@ -67,7 +67,7 @@ pub struct LaunchComparison {
 }
 
 /// Returns the name of a kernel without template arguments and parameters.
-fn base(name: &str) -> String {
+fn base_name(name: &str) -> String {
     let plain = demangled(name);
     let plain = plain.strip_prefix("void ").unwrap_or(&plain);
     let end = plain.find(['<', '(']).unwrap_or(plain.len());
@@ -80,22 +80,22 @@ impl LaunchComparison {
     pub fn of(run: &RunFolder, profile: &Profile) -> Self {
         let kernels = run.stats.kernels();
         let names: Vec<String> =
-            kernels.iter().map(|kernel| base(kernel.get("name").and_then(Value::as_str).unwrap_or_default())).collect();
+            kernels.iter().map(|kernel| base_name(kernel.get("name").and_then(Value::as_str).unwrap_or_default())).collect();
         let (mut launches, mut only_measured, mut next) = (Vec::new(), Vec::new(), 0);
         for profiled in &profile.launches {
-            let wanted = base(&profiled.kernel);
+            let wanted = base_name(&profiled.kernel);
             let found = match profiled.launch {
                 Some(number) => (names.get(number) == Some(&wanted)).then_some(number),
                 None => (next..names.len()).find(|number| names[*number] == wanted),
             };
             match found {
-                Some(number) if launches.iter().any(|launch: &Launch| launch.number == number) => {
+                Some(number) if launches.iter().any(|launch: &MatchedLaunch| launch.number == number) => {
                     only_measured.push(format!("{wanted} (line {}, launch {number} once more)", profiled.line));
                 }
                 Some(number) => {
                     next = number + 1;
                     let metrics = pairs(run, &kernels[number], profiled);
-                    launches.push(Launch { number, kernel: wanted, line: profiled.line, metrics });
+                    launches.push(MatchedLaunch { number, kernel: wanted, line: profiled.line, metrics });
                 }
                 None => only_measured.push(format!("{wanted} (line {})", profiled.line)),
             }
@@ -135,11 +135,11 @@ impl LaunchComparison {
     }
 
     /// Returns the metrics summed over all launches, if all launches have both values; shares are not summed.
-    fn sums(&self) -> Vec<Pair> {
+    fn sums(&self) -> Vec<MetricPair> {
         let Some(first) = self.launches.first() else { return Vec::new() };
-        let sum = |(i, pair): (usize, &Pair)| {
-            let whole = |number: &dyn Fn(&Pair) -> Option<f64>| self.launches.iter().map(|launch| number(&launch.metrics[i])).sum();
-            (!pair.share).then(|| Pair { measured: whole(&|pair| pair.measured), ours: whole(&|pair| pair.ours), ..pair.clone() })
+        let sum = |(i, pair): (usize, &MetricPair)| {
+            let whole = |number: &dyn Fn(&MetricPair) -> Option<f64>| self.launches.iter().map(|launch| number(&launch.metrics[i])).sum();
+            (!pair.share).then(|| MetricPair { measured: whole(&|pair| pair.measured), ours: whole(&|pair| pair.ours), ..pair.clone() })
         };
         first.metrics.iter().enumerate().filter_map(sum).collect()
     }
@@ -148,11 +148,11 @@ impl LaunchComparison {
 /// Maximum number of launches and names that are shown by default.
 const MAX_LAUNCHES: usize = 12;
 
-fn table(pairs: &[Pair], all: bool) -> Table {
+fn table(pairs: &[MetricPair], all: bool) -> Table {
     let mut table = Table::new(&[("metric", Align::Left), ("measured", Align::Right), ("ours", Align::Right), ("error", Align::Right)]);
     for pair in pairs.iter().filter(|pair| all || pair.measured.is_some() && pair.ours.is_some()) {
         let cell = |value| {
-            known(value, |value: f64| match pair.share {
+            format_known(value, |value: f64| match pair.share {
                 true => format!("{value:.1} %"),
                 false if value >= 0.0 && value.fract() == 0.0 => count(value as u64),
                 false => format!("{value:.2}"),
@@ -164,14 +164,14 @@ fn table(pairs: &[Pair], all: bool) -> Table {
     table
 }
 
-fn pairs(run: &RunFolder, kernel: &Value, profiled: &Profiled) -> Vec<Pair> {
+fn pairs(run: &RunFolder, kernel: &Value, profiled: &ProfiledLaunch) -> Vec<MetricPair> {
     let field = |name: &str| kernel.get(name).and_then(Value::as_f64);
     let counter = |name: &str| at(kernel, &["counters", name]).and_then(Value::as_f64);
     let counters = |names: &[&str]| names.iter().map(|name| counter(name)).sum::<Option<f64>>();
     let metric = |name: &str| profiled.metrics.get(name).copied();
     let metrics = |names: &[&str]| names.iter().map(|name| metric(name)).sum::<Option<f64>>();
     let active = field("ended").zip(field("started")).map(|(ended, started)| ended - started);
-    let amount = |metric, measured, ours| Pair { metric, measured, ours, share: false };
+    let amount = |metric, measured, ours| MetricPair { metric, measured, ours, share: false };
     let mut pairs = vec![
         amount("sm__cycles_active.max", metric("sm__cycles_active.max"), active),
         amount(
@@ -207,28 +207,29 @@ fn pairs(run: &RunFolder, kernel: &Value, profiled: &Profiled) -> Vec<Pair> {
     let is_stall = |name: &str| name.starts_with("smsp__average_warps_issue_stalled_") && name.ends_with("_per_issue_active.ratio");
     let measured_all: f64 = profiled.metrics.iter().filter(|(name, _)| is_stall(name)).map(|(_, value)| value).sum();
     let share = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole * 100.0);
-    let states: Vec<Option<f64>> = STATES.iter().map(|state| counter(state.ours)).collect();
+    let states: Vec<Option<f64>> = WARP_STATE_METRICS.iter().map(|state| counter(state.ours)).collect();
     if states.iter().any(Option::is_some) {
         // A core with control words counts the same states as Nsight Compute.
-        let ours_all: f64 = states.iter().flatten().copied().chain(ADDITIONAL_STATES.iter().filter_map(|state| counter(state.ours))).sum();
-        for (State { metric, nsight, .. }, ours) in STATES.iter().zip(states) {
+        let ours_all: f64 =
+            states.iter().flatten().copied().chain(ADDITIONAL_WARP_STATE_METRICS.iter().filter_map(|state| counter(state.ours))).sum();
+        for (WarpStateMetric { metric, nsight, .. }, ours) in WARP_STATE_METRICS.iter().zip(states) {
             let measured = measured_stall(nsight).and_then(|part| share(part, measured_all));
-            pairs.push(Pair { metric, measured, ours: ours.and_then(|part| share(part, ours_all)), share: true });
+            pairs.push(MetricPair { metric, measured, ours: ours.and_then(|part| share(part, ours_all)), share: true });
         }
         return pairs;
     }
-    let ours_all: f64 = STALLS.iter().flat_map(|stalls| stalls.ours).filter_map(|name| counter(name)).sum();
-    for Stalls { metric, nsight, ours } in STALLS {
+    let ours_all: f64 = STALL_METRICS.iter().flat_map(|stalls| stalls.ours).filter_map(|name| counter(name)).sum();
+    for StallMetric { metric, nsight, ours } in STALL_METRICS {
         let measured: Vec<f64> = nsight.iter().filter_map(|reason| measured_stall(reason)).collect();
         let measured = if measured.is_empty() { None } else { share(measured.iter().sum(), measured_all) };
         let ours = counters(ours).and_then(|part| share(part, ours_all));
-        pairs.push(Pair { metric, measured, ours, share: true });
+        pairs.push(MetricPair { metric, measured, ours, share: true });
     }
     pairs
 }
 
 /// Returns the number of the kernel's CTAs that fit an SM, from the limits in the profile.
-fn ctas_per_sm(profiled: &Profiled) -> Option<f64> {
+fn ctas_per_sm(profiled: &ProfiledLaunch) -> Option<f64> {
     let limits = profiled.metrics.iter().filter(|(name, _)| name.starts_with("launch__occupancy_limit"));
     limits.map(|(_, limit)| *limit).reduce(f64::min)
 }
@@ -312,6 +313,6 @@ mod tests {
         let comparison = comparison(text);
         assert_eq!(comparison.launches.iter().map(|launch| launch.number).collect::<Vec<_>>(), [2]);
         assert_eq!(comparison.only_measured, ["add (line 3)", "add (line 4)", "add (line 5, launch 2 once more)"]);
-        assert_eq!(["void ns::k<int>(float)", "_Z3addPfi", "k"].map(base), ["k", "add", "k"]);
+        assert_eq!(["void ns::k<int>(float)", "_Z3addPfi", "k"].map(base_name), ["k", "add", "k"]);
     }
 }

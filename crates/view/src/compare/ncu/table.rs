@@ -56,7 +56,7 @@ pub enum ProfileError {
 
 /// A profiled launch.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Profiled {
+pub struct ProfiledLaunch {
     /// The line of the launch in the file.
     pub line: u64,
     /// Name of the kernel.
@@ -73,7 +73,7 @@ pub struct Profile {
     /// Name of the file.
     pub name: String,
     /// The launches in the order of the file.
-    pub launches: Vec<Profiled>,
+    pub launches: Vec<ProfiledLaunch>,
 }
 
 /// Returns the factor that converts a unit to the base unit; 1 for units without a prefix.
@@ -143,7 +143,7 @@ impl Profile {
             let known: Vec<&str> = head.iter().take(8).collect();
             form(format!("there is no column `Kernel Name`, only {}", known.join(", ")))
         })?;
-        let table = Table { name, head: &head, kernel, skipped: skipped as u64 };
+        let table = ProfileTable { name, head: &head, kernel, skipped: skipped as u64 };
         let mut wanted = Vec::new();
         for (key, value) in conditions {
             let at = column(key).ok_or_else(|| ProfileError::Condition {
@@ -159,8 +159,8 @@ impl Profile {
         let units = records.first().filter(|row| long.is_none() && is_units(row));
         let rows = records.iter().skip(usize::from(units.is_some())).filter(meets);
         let launches = match long {
-            Some(columns) => table.long(rows, columns, column("Metric Unit"), column("ID"))?,
-            None => rows.map(|row| table.wide(row, units)).collect::<Result<_, _>>()?,
+            Some(columns) => table.long_row(rows, columns, column("Metric Unit"), column("ID"))?,
+            None => rows.map(|row| table.wide_row(row, units)).collect::<Result<_, _>>()?,
         };
         if launches.is_empty() && !conditions.is_empty() && !records.is_empty() {
             let all: Vec<String> = conditions.iter().map(|(key, value)| format!("{key}={value}")).collect();
@@ -174,7 +174,7 @@ impl Profile {
 }
 
 /// State of parsing a table.
-struct Table<'a> {
+struct ProfileTable<'a> {
     name: &'a str,
     head: &'a StringRecord,
     /// Index of the column with the kernel's name.
@@ -183,8 +183,8 @@ struct Table<'a> {
     skipped: u64,
 }
 
-impl Table<'_> {
-    fn launch(&self, row: &StringRecord) -> Result<Profiled, ProfileError> {
+impl ProfileTable<'_> {
+    fn launch(&self, row: &StringRecord) -> Result<ProfiledLaunch, ProfileError> {
         let line = row.position().map_or(0, csv::Position::line) + self.skipped;
         let kernel = row.get(self.kernel).unwrap_or_default().trim();
         if kernel.is_empty() {
@@ -195,7 +195,7 @@ impl Table<'_> {
             let cell = row.get(at).unwrap_or_default();
             launch = Some(cell.trim().parse().map_err(|_| self.cell(line, "launch", cell, "the number of the launch, from 0"))?);
         }
-        Ok(Profiled { line, kernel: kernel.to_owned(), launch, metrics: BTreeMap::new() })
+        Ok(ProfiledLaunch { line, kernel: kernel.to_owned(), launch, metrics: BTreeMap::new() })
     }
 
     fn cell(&self, line: u64, column: &str, cell: &str, expected: &'static str) -> ProfileError {
@@ -203,7 +203,7 @@ impl Table<'_> {
     }
 
     /// Parses a launch from a row whose columns are metrics.
-    fn wide(&self, row: &StringRecord, units: Option<&StringRecord>) -> Result<Profiled, ProfileError> {
+    fn wide_row(&self, row: &StringRecord, units: Option<&StringRecord>) -> Result<ProfiledLaunch, ProfileError> {
         let mut launch = self.launch(row)?;
         for (i, column) in self.head.iter().enumerate().filter(|(_, column)| is_metric(column)) {
             let cell = row.get(i).unwrap_or_default();
@@ -219,14 +219,14 @@ impl Table<'_> {
     }
 
     /// Parses launches from rows with one metric each; rows with the same `ID` belong to one launch.
-    fn long<'r>(
+    fn long_row<'r>(
         &self,
         rows: impl Iterator<Item = &'r StringRecord>,
         (metric, value): (usize, usize),
         unit: Option<usize>,
         id: Option<usize>,
-    ) -> Result<Vec<Profiled>, ProfileError> {
-        let mut launches: Vec<(&str, Profiled)> = Vec::new();
+    ) -> Result<Vec<ProfiledLaunch>, ProfileError> {
+        let mut launches: Vec<(&str, ProfiledLaunch)> = Vec::new();
         for row in rows {
             let own = id.and_then(|at| row.get(at)).unwrap_or_default();
             if launches.last().is_none_or(|(last, _)| *last != own) {

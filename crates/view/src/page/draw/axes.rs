@@ -1,13 +1,13 @@
 //! The frame of a plot: the positions of values, and ticks with their labels.
 
-use warpshard_report::ticks::Labels;
+use warpshard_report::ticks::TickLabels;
 
-use super::{WIDTH, at};
+use super::{PICTURE_WIDTH, coordinate};
 
-const LEFT: f64 = 58.0;
-const RIGHT: f64 = 24.0;
-const TOP: f64 = 8.0;
-const BOTTOM: f64 = 26.0;
+const LEFT_MARGIN: f64 = 58.0;
+const RIGHT_MARGIN: f64 = 24.0;
+const TOP_MARGIN: f64 = 8.0;
+const BOTTOM_MARGIN: f64 = 26.0;
 
 /// The axes of a plot: values from 0 to `most` over cycles from 0 to `end`.
 #[derive(Clone, Copy, Debug)]
@@ -38,45 +38,45 @@ impl Axes {
 
     /// Returns the x coordinate of a cycle.
     pub(super) fn x(&self, cycle: f64) -> f64 {
-        LEFT + (WIDTH - LEFT - RIGHT) * cycle / self.end
+        LEFT_MARGIN + (PICTURE_WIDTH - LEFT_MARGIN - RIGHT_MARGIN) * cycle / self.end
     }
 
     /// Returns the y coordinate of a value.
     pub(super) fn y(&self, value: f64) -> f64 {
-        self.height - BOTTOM - (self.height - TOP - BOTTOM) * value / self.most
+        self.height - BOTTOM_MARGIN - (self.height - TOP_MARGIN - BOTTOM_MARGIN) * value / self.most
     }
 
     /// Draws the lines and labels of both axes.
     pub(super) fn draw(&self, share: bool) -> String {
         let mut text = String::new();
         let values = ticks(self.most, 4.0);
-        let labels = Labels::new(if share { values.iter().map(|value| value * 100.0).collect() } else { values.clone() });
+        let labels = TickLabels::new(if share { values.iter().map(|value| value * 100.0).collect() } else { values.clone() });
         for value in values {
             let (y, label) = (self.y(value), if share { labels.text(value * 100.0) + " %" } else { labels.text(value) });
             text += &format!(
                 "<path class=\"rule\" d=\"M{} {}H{}\"/><text class=\"end\" x=\"{}\" y=\"{}\">{label}</text>",
-                at(LEFT),
-                at(y),
-                at(WIDTH - RIGHT),
-                at(LEFT - 6.0),
-                at(y + 4.0)
+                coordinate(LEFT_MARGIN),
+                coordinate(y),
+                coordinate(PICTURE_WIDTH - RIGHT_MARGIN),
+                coordinate(LEFT_MARGIN - 6.0),
+                coordinate(y + 4.0)
             );
         }
-        text + &self.cycles(self.height - BOTTOM)
+        text + &self.cycles(self.height - BOTTOM_MARGIN)
     }
 
     /// Draws the labels of the cycles, and tick marks from a line at `bottom`.
     pub(super) fn cycles(&self, bottom: f64) -> String {
         let cycles = ticks(self.end, 8.0);
-        let labels = Labels::new(cycles.clone());
+        let labels = TickLabels::new(cycles.clone());
         let shown = cycles.into_iter().filter(|cycle| *cycle <= self.end * 1.001);
         shown
             .map(|cycle| {
-                let (x, label) = (at(self.x(cycle)), labels.text(cycle));
+                let (x, label) = (coordinate(self.x(cycle)), labels.text(cycle));
                 format!(
                     "<path class=\"rule\" d=\"M{x} {}v5\"/><text class=\"mid\" x=\"{x}\" y=\"{}\">{label}</text>",
-                    at(bottom),
-                    at(bottom + 18.0)
+                    coordinate(bottom),
+                    coordinate(bottom + 18.0)
                 )
             })
             .collect()
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn zero_is_at_the_bottom_and_the_last_tick_at_the_top() {
         let axes = Axes::new(200.0, 1000.0, 1.0);
-        assert_eq!((axes.y(0.0), axes.y(1.0)), (200.0 - BOTTOM, TOP));
-        assert_eq!((axes.x(0.0), axes.x(1000.0)), (LEFT, WIDTH - RIGHT));
+        assert_eq!((axes.y(0.0), axes.y(1.0)), (200.0 - BOTTOM_MARGIN, TOP_MARGIN));
+        assert_eq!((axes.x(0.0), axes.x(1000.0)), (LEFT_MARGIN, PICTURE_WIDTH - RIGHT_MARGIN));
     }
 }

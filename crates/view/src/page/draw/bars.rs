@@ -2,7 +2,7 @@
 
 use warpshard_report::text::clip;
 
-use super::{WIDTH, at, escaped, picture};
+use super::{PICTURE_WIDTH, coordinate, escaped, picture};
 
 /// A named value.
 #[derive(Clone, Debug)]
@@ -15,57 +15,57 @@ pub(in super::super) struct Bar {
     pub(in super::super) label: String,
 }
 
-const ROW: f64 = 22.0;
-const NAMES: f64 = 230.0;
-const LABELS: f64 = 120.0;
+const ROW_HEIGHT: f64 = 22.0;
+const NAME_WIDTH: f64 = 230.0;
+const LABEL_WIDTH: f64 = 120.0;
 
 /// Draws a bar per line, with its name on the left and its value on the right.
 pub(in super::super) fn bars(items: &[Bar], colour: &str) -> String {
     let most = items.iter().map(|bar| bar.value).fold(f64::MIN_POSITIVE, f64::max);
     let one = |(i, bar): (usize, &Bar)| {
-        let (y, width) = (i as f64 * ROW, (WIDTH - NAMES - LABELS) * bar.value / most);
+        let (y, width) = (i as f64 * ROW_HEIGHT, (PICTURE_WIDTH - NAME_WIDTH - LABEL_WIDTH) * bar.value / most);
         format!(
             "<text class=\"end\" x=\"{}\" y=\"{}\">{}</text><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"16\" fill=\"{colour}\"/>\
              <text x=\"{}\" y=\"{}\">{}</text>",
-            at(NAMES - 8.0),
-            at(y + 15.0),
+            coordinate(NAME_WIDTH - 8.0),
+            coordinate(y + 15.0),
             escaped(&clip(&bar.name, 34)),
-            at(NAMES),
-            at(y + 3.0),
-            at(width.max(0.5)),
-            at(NAMES + width + 6.0),
-            at(y + 15.0),
+            coordinate(NAME_WIDTH),
+            coordinate(y + 3.0),
+            coordinate(width.max(0.5)),
+            coordinate(NAME_WIDTH + width + 6.0),
+            coordinate(y + 15.0),
             escaped(&bar.label)
         )
     };
-    picture(items.len() as f64 * ROW + 4.0, &items.iter().enumerate().map(one).collect::<String>())
+    picture(items.len() as f64 * ROW_HEIGHT + 4.0, &items.iter().enumerate().map(one).collect::<String>())
 }
 
-const HEIGHT: f64 = 160.0;
+const PICTURE_HEIGHT: f64 = 160.0;
 
 /// Draws a column per item, with numbers below; each column has its name and value as tooltip.
 pub(in super::super) fn columns(items: &[Bar], colour: &str) -> String {
     let most = items.iter().map(|bar| bar.value).fold(f64::MIN_POSITIVE, f64::max);
-    let pitch = WIDTH / items.len().max(1) as f64;
+    let pitch = PICTURE_WIDTH / items.len().max(1) as f64;
     let every = (28.0 / pitch).ceil().max(1.0) as usize;
     let one = |(i, bar): (usize, &Bar)| {
-        let (x, height) = (i as f64 * pitch, (HEIGHT - 30.0) * bar.value / most);
+        let (x, height) = (i as f64 * pitch, (PICTURE_HEIGHT - 30.0) * bar.value / most);
         let label = if i % every == 0 {
-            format!("<text class=\"mid\" x=\"{}\" y=\"{}\">{i}</text>", at(x + pitch / 2.0), at(HEIGHT - 4.0))
+            format!("<text class=\"mid\" x=\"{}\" y=\"{}\">{i}</text>", coordinate(x + pitch / 2.0), coordinate(PICTURE_HEIGHT - 4.0))
         } else {
             String::new()
         };
         format!(
             "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{colour}\"><title>{}: {}</title></rect>{label}",
-            at(x + pitch * 0.1),
-            at(HEIGHT - 20.0 - height),
-            at(pitch * 0.8),
-            at(height),
+            coordinate(x + pitch * 0.1),
+            coordinate(PICTURE_HEIGHT - 20.0 - height),
+            coordinate(pitch * 0.8),
+            coordinate(height),
             escaped(&bar.name),
             escaped(&bar.label)
         )
     };
-    picture(HEIGHT, &items.iter().enumerate().map(one).collect::<String>())
+    picture(PICTURE_HEIGHT, &items.iter().enumerate().map(one).collect::<String>())
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use warpshard_report::text::clip;
 
 use super::axes::Axes;
-use super::{at, escaped, picture};
+use super::{coordinate, escaped, picture};
 
-const ROW: f64 = 26.0;
+const ROW_HEIGHT: f64 = 26.0;
 
 /// Width and distance below which spans are merged, in units of the picture.
 const MIN_SPAN_WIDTH: f64 = 1.0;
@@ -34,21 +34,21 @@ pub(in super::super) struct Lane {
 
 /// Draws the lanes over cycles from 0 to `end`. Spans that are too short to be visible are merged.
 pub(in super::super) fn lanes(all: &[Lane], end: f64) -> String {
-    let height = all.len() as f64 * ROW + 28.0;
+    let height = all.len() as f64 * ROW_HEIGHT + 28.0;
     let axes = Axes::new(height, end, 1.0);
-    let mut text = axes.cycles(all.len() as f64 * ROW + 2.0);
+    let mut text = axes.cycles(all.len() as f64 * ROW_HEIGHT + 2.0);
     for (i, lane) in all.iter().enumerate() {
-        let y = i as f64 * ROW + 2.0;
-        text += &format!("<text class=\"end\" x=\"52\" y=\"{}\">{}</text>", at(y + 15.0), escaped(&clip(&lane.name, 9)));
-        for drawn in together(&axes, &lane.spans) {
+        let y = i as f64 * ROW_HEIGHT + 2.0;
+        text += &format!("<text class=\"end\" x=\"52\" y=\"{}\">{}</text>", coordinate(y + 15.0), escaped(&clip(&lane.name, 9)));
+        for drawn in merged_spans(&axes, &lane.spans) {
             let (left, right) = (axes.x(drawn.from), axes.x(drawn.to));
             let cycles = format!("cycles {} to {}", drawn.from, drawn.to);
             let what = if drawn.count == 1 { clip(&drawn.name, 80) } else { format!("{} kernels", drawn.count) };
             text += &format!(
                 "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"20\" fill=\"{}\"><title>{}: {cycles}</title></rect>",
-                at(left),
-                at(y),
-                at((right - left).max(0.5)),
+                coordinate(left),
+                coordinate(y),
+                coordinate((right - left).max(0.5)),
                 drawn.colour,
                 escaped(&what)
             );
@@ -66,7 +66,7 @@ struct MergedSpan {
     count: usize,
 }
 
-fn together(axes: &Axes, spans: &[Span]) -> Vec<MergedSpan> {
+fn merged_spans(axes: &Axes, spans: &[Span]) -> Vec<MergedSpan> {
     let mut drawn: Vec<MergedSpan> = Vec::new();
     let width = |from: f64, to: f64| axes.x(to) - axes.x(from);
     for span in spans {

@@ -8,11 +8,11 @@ mod tiles;
 
 pub(super) use bars::{Bar, bars, columns};
 pub(super) use lanes::{Lane, Span, lanes};
-pub(super) use steps::{Layer, lines, stacked};
+pub(super) use steps::{Layer, lines, stacked_areas};
 pub(super) use tiles::{Tile, tiles};
 
 /// Width of a picture in SVG units.
-const WIDTH: f64 = 900.0;
+const PICTURE_WIDTH: f64 = 900.0;
 
 /// Colours that are distinguishable on light and dark pages and with most colour-vision deficiencies.
 const COLOURS: [&str; 12] =
@@ -24,7 +24,7 @@ pub(super) fn colour(index: usize) -> String {
 }
 
 /// Formats a coordinate with one decimal.
-fn at(value: f64) -> String {
+fn coordinate(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
@@ -37,7 +37,7 @@ fn escaped(text: &str) -> String {
 
 /// Returns an SVG picture of this height with these contents.
 fn picture(height: f64, contents: &str) -> String {
-    format!("<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\">{contents}</svg>", at(height))
+    format!("<svg viewBox=\"0 0 {PICTURE_WIDTH} {}\" role=\"img\">{contents}</svg>", coordinate(height))
 }
 
 #[cfg(test)]
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn coordinates_are_short_and_texts_are_no_markup() {
-        assert_eq!([at(3.0), at(7.26), at(0.04)], ["3", "7.3", "0"]);
+        assert_eq!([coordinate(3.0), coordinate(7.26), coordinate(0.04)], ["3", "7.3", "0"]);
         assert_eq!(escaped("a<b>&\u{1b}"), "a&lt;b&gt;&amp;\\u{1b}");
         assert_eq!(colour(0), COLOURS[0]);
         assert_eq!(colour(99), COLOURS[11]);

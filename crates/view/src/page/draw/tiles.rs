@@ -1,6 +1,6 @@
 //! Tiles, one per component; larger values have a stronger colour.
 
-use super::{WIDTH, at, escaped, picture};
+use super::{PICTURE_WIDTH, coordinate, escaped, picture};
 
 /// Smallest size of a tile that shows its number.
 const MIN_NUMBERED_SIZE: f64 = 26.0;
@@ -22,8 +22,8 @@ pub(in super::super) struct Tile {
 pub(in super::super) fn tiles(all: &[Tile]) -> String {
     let known = || all.iter().filter_map(|tile| tile.value);
     let (least, most) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
-    let side = (WIDTH / ((all.len() as f64 * 3.0).sqrt().ceil()).max(1.0)).clamp(8.0, 44.0);
-    let in_row = (WIDTH / side).floor() as usize;
+    let side = (PICTURE_WIDTH / ((all.len() as f64 * 3.0).sqrt().ceil()).max(1.0)).clamp(8.0, 44.0);
+    let in_row = (PICTURE_WIDTH / side).floor() as usize;
     let one = |(i, tile): (usize, &Tile)| {
         let (x, y) = ((i % in_row) as f64 * side, (i / in_row) as f64 * side);
         let strength = tile.value.map(|value| if most > least { 0.08 + 0.92 * (value - least) / (most - least) } else { 0.5 });
@@ -31,11 +31,11 @@ pub(in super::super) fn tiles(all: &[Tile]) -> String {
         let (middle, bottom) = (x + side / 2.0, y + side / 2.0 + 4.0);
         let number = if side >= MIN_NUMBERED_SIZE {
             let class = if strength.is_some_and(|strength| strength > STRONG_FILL) { "mid strong" } else { "mid" };
-            format!("<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>", at(middle), at(bottom), tile.id)
+            format!("<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>", coordinate(middle), coordinate(bottom), tile.id)
         } else {
             String::new()
         };
-        let (left, top, edge) = (at(x + 1.0), at(y + 1.0), at(side - 2.0));
+        let (left, top, edge) = (coordinate(x + 1.0), coordinate(y + 1.0), coordinate(side - 2.0));
         format!(
             "<g><title>{}: {}</title><rect x=\"{left}\" y=\"{top}\" width=\"{edge}\" height=\"{edge}\" {fill}/>{number}</g>",
             tile.id,

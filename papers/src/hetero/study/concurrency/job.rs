@@ -19,15 +19,15 @@ use warpshard_stats::{Outcome, TimelineEntry};
 use warpshard_lab::Task;
 
 use super::super::published::applications;
-use super::scheme::{Scheme, System};
-use super::span::{Counts, Goals, STEP_CYCLES, Span, Total};
+use super::scheme::{ConcurrencyScheme, System};
+use super::span::{SpanCounts, SpanGoals, STEP_CYCLES, Span, Total};
 
 /// Maximum number of times that a GPU application starts in a run; no run reaches it.
 const MAX_PASSES: usize = 200;
 /// Maximum number of kernel launches in a run.
 const MAX_LAUNCHES: usize = 20_000;
 /// SM architecture of the programs' machine code: sm_70, as in all studies of programs.
-const ARCHITECTURE: u32 = 70;
+const SM_ARCHITECTURE: u32 = 70;
 /// Maximum number of points of the warp limit over time.
 const MAX_SLICES: u64 = 100;
 
@@ -44,7 +44,7 @@ pub(super) enum Cpus {
 
 /// Lengths of the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(super) struct Lengths {
+pub(super) struct JobLengths {
     /// Instructions that the slowest CPU core retires before the GPU application starts.
     pub(super) warm: u64,
     /// Instructions of the slowest CPU core, counted from the start of the run, at which the measurement of the CPU cores ends.
@@ -59,7 +59,7 @@ pub(super) struct Lengths {
 
 /// A run of the study.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(super) struct Job {
+pub(super) struct ConcurrencyJob {
     /// The simulated chip.
     pub(super) system: System,
     /// The load of the CPU cores.
@@ -67,10 +67,10 @@ pub(super) struct Job {
     /// The GPU application by its abbreviation in Table II; with `None` the SMs are idle.
     pub(super) gpu: Option<String>,
     /// The scheme that manages the GPU's concurrency.
-    pub(super) scheme: Scheme,
+    pub(super) scheme: ConcurrencyScheme,
 }
 
-impl fmt::Display for Job {
+impl fmt::Display for ConcurrencyJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let gpu = self.gpu.as_deref().unwrap_or("no GPU");
         match &self.cpus {
@@ -84,9 +84,9 @@ impl fmt::Display for Job {
 
 /// Measurements of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Measured {
+pub(super) struct JobMeasurements {
     /// Counts over the span.
-    pub(super) counts: Counts,
+    pub(super) counts: SpanCounts,
     /// The application of each CPU core.
     pub(super) applications: Vec<String>,
     /// The warp limit, on average over the SMs and the span.
@@ -97,7 +97,7 @@ pub(super) struct Measured {
     pub(super) chip: (u32, u32, f64),
 }
 
-impl Measured {
+impl JobMeasurements {
     /// Returns the warp instructions per core cycle of the GPU application while it was measured.
     pub(super) fn gpu_ipc(&self) -> f64 {
         ratio(self.counts.gpu_issued, self.counts.gpu_cycles)
@@ -109,8 +109,8 @@ impl Measured {
     }
 
     /// Returns the application and the instructions per cycle of every CPU core.
-    pub(super) fn cores(&self) -> impl Iterator<Item = (&str, f64)> {
-        let ipc = |core: &super::span::Core| ratio(core.instructions, core.cycles);
+    pub(super) fn core_ipcs(&self) -> impl Iterator<Item = (&str, f64)> {
+        let ipc = |core: &super::span::CpuCoreCounts| ratio(core.instructions, core.cycles);
         self.applications.iter().map(String::as_str).zip(self.counts.cores.iter().map(ipc))
     }
 
@@ -131,7 +131,7 @@ impl Measured {
 
     /// Returns the L2 misses per thousand instructions, over all CPU cores together.
     pub(super) fn mpki(&self) -> f64 {
-        let sum = |of: fn(&super::span::Core) -> u64| self.counts.cores.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&super::span::CpuCoreCounts) -> u64| self.counts.cores.iter().map(of).sum::<u64>();
         1000.0 * ratio(sum(|core| core.reads), sum(|core| core.instructions))
     }
 
@@ -141,7 +141,7 @@ impl Measured {
     }
 
     /// Returns the share of DRAM cycles in which data moves.
-    pub(super) fn bandwidth(&self) -> f64 {
+    pub(super) fn bandwidth_share(&self) -> f64 {
         self.per_cycle(Total::DramBusy) / self.chip.2.max(f64::MIN_POSITIVE)
     }
 
@@ -168,8 +168,8 @@ pub(super) fn model_name(application: &str) -> String {
 /// A job with the run lengths and machine settings of the study.
 #[derive(Clone, Debug)]
 pub(super) struct JobTask<'a> {
-    pub(super) job: Job,
-    pub(super) lengths: Lengths,
+    pub(super) job: ConcurrencyJob,
+    pub(super) lengths: JobLengths,
     pub(super) overrides: &'a [Override],
     /// `true` to run programs in place of models, for the GPU applications that exist as programs.
     pub(super) programs: bool,
@@ -182,7 +182,7 @@ impl fmt::Display for JobTask<'_> {
 }
 
 impl Task for JobTask<'_> {
-    type Result = Measured;
+    type Result = JobMeasurements;
 
     fn key(&self) -> Result<String, TaskError> {
         let Self { job, lengths, .. } = self;
@@ -196,13 +196,13 @@ impl Task for JobTask<'_> {
         Ok(format!("{}\n{lengths:?}\n{applications:?}\n{text}\n{}", job.scheme.key(), loaded.provenance.to_toml()))
     }
 
-    fn run(&self) -> Result<Measured, TaskError> {
+    fn run(&self) -> Result<JobMeasurements, TaskError> {
         let loaded = self.job.load(self.overrides)?;
         self.job.simulate(self.lengths, &loaded.machine, self.job.applications(&loaded.machine)?, self.programs)
     }
 }
 
-impl Job {
+impl ConcurrencyJob {
     fn load(&self, overrides: &[Override]) -> Result<Loaded, TaskError> {
         let of = [self.system.overrides(), self.scheme.overrides()].concat();
         let own = of.iter().map(|(key, value)| Override::new(*key, value.as_str()));
@@ -219,11 +219,11 @@ impl Job {
         CpuApplication::all(&names, machine.cpu.as_ref().map_or(0, |cpu| cpu.count)).map_err(TaskError::from)
     }
 
-    fn simulate(&self, lengths: Lengths, machine: &Machine, applications: Vec<CpuApplication>, programs: bool) -> Result<Measured, TaskError> {
+    fn simulate(&self, lengths: JobLengths, machine: &Machine, applications: Vec<CpuApplication>, programs: bool) -> Result<JobMeasurements, TaskError> {
         let (workload, pass) = self.workload(programs)?;
         let (send, result) = crossbeam_channel::unbounded();
-        let Lengths { warm, cpu, gpu, gpu_enough, longest } = lengths;
-        let goals = Goals { warm, cpu, gpu, gpu_enough, pass, longest };
+        let JobLengths { warm, cpu, gpu, gpu_enough, longest } = lengths;
+        let goals = SpanGoals { warm, cpu, gpu, gpu_enough, pass, longest };
         let mut controllers = self.scheme.controllers()?;
         controllers.push(Box::new(Span::new(goals, send)));
         // The span ends the run: the engine's own measurement of CPU cores never ends, and kernels run for longer.
@@ -257,16 +257,16 @@ impl Job {
             return Ok((Arc::new(nothing), None));
         };
         let once = match self.program(programs) {
-            Some((file, parameters)) => Program::load(Path::new(file), Some(ARCHITECTURE), parameters)?.workload()?,
+            Some((file, parameters)) => Program::load(Path::new(file), Some(SM_ARCHITECTURE), parameters)?.workload()?,
             None => crate::catalogue().model(&model_name(gpu), 1, &[])?.workload(),
         };
         let launches = once.kernels.len();
-        Ok((Arc::new(repeated(once, MAX_PASSES.min(MAX_LAUNCHES / launches.max(1)).max(2))), Some(KernelIndex(launches as u32 - 1))))
+        Ok((Arc::new(repeat_workload(once, MAX_PASSES.min(MAX_LAUNCHES / launches.max(1)).max(2))), Some(KernelIndex(launches as u32 - 1))))
     }
 }
 
 /// Returns a workload that executes `once` `times` times; the copies to the device run only the first time.
-fn repeated(once: Workload, times: usize) -> Workload {
+fn repeat_workload(once: Workload, times: usize) -> Workload {
     let launches = once.kernels.len();
     let later = |pass: usize| {
         let commands = once.commands.iter().filter(move |command| pass == 0 || matches!(command, Command::Launch(_)));
@@ -280,16 +280,16 @@ fn repeated(once: Workload, times: usize) -> Workload {
     Workload { name: once.name, commands, kernels, applications: Vec::new(), notes: once.notes, homes: Vec::new() }
 }
 
-fn measurements(counts: Counts, outcome: &Outcome, machine: &Machine) -> Measured {
+fn measurements(counts: SpanCounts, outcome: &Outcome, machine: &Machine) -> JobMeasurements {
     let (sms, warps) = (machine.gpu.sms, machine.gpu.sm.warps);
     let clocks = machine.clocks;
     let channels = f64::from(machine.mem.map.partitions) * clocks.dram.0 as f64 / clocks.core.0 as f64;
-    let (limit, limits) = limits(&outcome.timeline, counts.start, counts.cycles, sms, warps);
-    Measured { applications: outcome.cpu_applications.clone(), limit, limits, chip: (sms, warps, channels), counts }
+    let (limit, limits) = mean_limits(&outcome.timeline, counts.start, counts.cycles, sms, warps);
+    JobMeasurements { applications: outcome.cpu_applications.clone(), limit, limits, chip: (sms, warps, channels), counts }
 }
 
 /// Returns the mean warp limit of the SMs over `cycles` core cycles from `start` on, and the mean limit in equal parts of that span.
-fn limits(timeline: &[TimelineEntry], start: u64, cycles: u64, sms: u32, warps: u32) -> (f64, Vec<f64>) {
+fn mean_limits(timeline: &[TimelineEntry], start: u64, cycles: u64, sms: u32, warps: u32) -> (f64, Vec<f64>) {
     let parts = (cycles / STEP_CYCLES).clamp(1, MAX_SLICES);
     let mut sums = vec![0.0; parts as usize];
     let mut now = vec![f64::from(warps); sms as usize];
@@ -331,11 +331,11 @@ mod tests {
 
     #[test]
     fn limits_are_weighted_by_the_time_for_which_they_held() {
-        let all = limits(&[], 5000, 4096, 2, 48);
+        let all = mean_limits(&[], 5000, 4096, 2, 48);
         assert_eq!(all, (48.0, vec![48.0; 4]));
         // One limit before the span on both SMs, one in the middle of the span's second part on SM 1.
         let timeline = [limit_entry(1000, None, 8.0), limit_entry(5000 + 1536, Some(1), 4.0)];
-        let (mean, parts) = limits(&timeline, 5000, 4096, 2, 48);
+        let (mean, parts) = mean_limits(&timeline, 5000, 4096, 2, 48);
         assert_eq!(parts, [8.0, 7.0, 6.0, 6.0]);
         assert!((mean - 6.75).abs() < 1e-12);
     }
@@ -344,7 +344,7 @@ mod tests {
     fn a_repeated_workload_launches_every_kernel_again() {
         let once = crate::catalogue().model("reduce", 1, &[]).unwrap().workload();
         let launches = once.kernels.len();
-        let thrice = repeated(once.clone(), 3);
+        let thrice = repeat_workload(once.clone(), 3);
         assert_eq!((thrice.kernels.len(), thrice.commands.len()), (3 * launches, once.commands.len() + 2 * launches));
         let launched: Vec<u32> = thrice
             .commands

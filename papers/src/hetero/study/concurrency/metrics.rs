@@ -14,7 +14,7 @@ pub(super) fn weighted_speedup(cores: impl IntoIterator<Item = (f64, f64)>) -> O
 }
 
 /// Returns OSS, (1 - `alpha`) WS + `alpha` SU. With `alpha` = 0 only the CPU applications count, with 1 only the GPU application.
-pub(super) fn overall(alpha: f64, weighted: f64, gpu: f64) -> f64 {
+pub(super) fn overall_speedup(alpha: f64, weighted: f64, gpu: f64) -> f64 {
     (1.0 - alpha) * weighted + alpha * gpu
 }
 
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn the_overall_speedup_goes_from_the_cpus_to_the_gpus() {
-        let of = |alpha| overall(alpha, 1.24, 0.89);
+        let of = |alpha| overall_speedup(alpha, 1.24, 0.89);
         assert_eq!([of(0.0), of(1.0)], [1.24, 0.89]);
         assert!((of(0.5) - 1.065).abs() < 1e-12);
         assert!((of(0.2) - (0.8 * 1.24 + 0.2 * 0.89)).abs() < 1e-12);

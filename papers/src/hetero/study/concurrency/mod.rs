@@ -29,11 +29,11 @@ use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
 
 use super::published::{PaperLengths, compare, concurrency};
-use job::{Cpus, Job, JobTask, Lengths};
-use pairs::Pair;
-use results::Results;
-use runs::{cpu_alone, gpu_alone, together, without_gpu};
-use scheme::{OTHER_SYSTEM_SCHEMES, SYSTEMS, Scheme, System, schemes};
+use job::{Cpus, ConcurrencyJob, JobTask, JobLengths};
+use pairs::WorkloadPair;
+use results::ConcurrencyResults;
+use runs::{cpu_alone_job, gpu_alone_job, pair_job, cpus_only_job};
+use scheme::{OTHER_SYSTEM_SCHEMES, OTHER_SYSTEMS, ConcurrencyScheme, System, all_schemes};
 
 /// Options of the study.
 #[derive(Clone, Debug)]
@@ -83,8 +83,8 @@ impl Configuration {
     }
 
     /// Returns the schemes to run: all with the default configuration, otherwise the schemes of the headline results.
-    fn schemes(self) -> Vec<Scheme> {
-        if self == Self::default() { schemes() } else { vec![Scheme::All, Scheme::DynCta, Scheme::CmCpu, Scheme::CmBal(1)] }
+    fn schemes(self) -> Vec<ConcurrencyScheme> {
+        if self == Self::default() { all_schemes() } else { vec![ConcurrencyScheme::All, ConcurrencyScheme::DynCta, ConcurrencyScheme::CmCpu, ConcurrencyScheme::CmBal(1)] }
     }
 }
 
@@ -109,32 +109,32 @@ impl ConcurrencyOptions {
     }
 
     /// Returns the scaled lengths of Section 5. A warp instruction counts as 32 of the paper's thread instructions.
-    fn lengths(&self) -> Lengths {
+    fn lengths(&self) -> JobLengths {
         let PaperLengths { warm, cpu, gpu, least, .. } = concurrency().own.lengths;
         let of = |instructions: f64| ((instructions * self.scale) as u64).max(1);
         let gpu = gpu / 32.0;
         let whole = of(gpu).max(gpu as u64);
-        Lengths { warm: of(warm), cpu: of(cpu), gpu: whole, gpu_enough: (of(gpu), least * span::STEP_CYCLES), longest: self.longest }
+        JobLengths { warm: of(warm), cpu: of(cpu), gpu: whole, gpu_enough: (of(gpu), least * span::STEP_CYCLES), longest: self.longest }
     }
 
     /// Returns the pairs that are also run on the other systems: one pair per type of CPU applications, each of another GPU type. If the
     /// study is limited to some pairs, other pairs are left out.
-    fn other_system_pairs(&self) -> Vec<&'static Pair> {
+    fn other_system_pairs(&self) -> Vec<&'static WorkloadPair> {
         if self.configuration != Configuration::default() {
             return Vec::new();
         }
         let (own, whole) = (self.pairs(), Self { pairs: Vec::new(), ..self.clone() }.pairs());
-        let wanted = pairs::GPU_TYPES.into_iter().zip(pairs::CPU_TYPES).map(|(gpu, cpu)| pairs::Kind(gpu, cpu));
+        let wanted = pairs::GPU_TYPES.into_iter().zip(pairs::CPU_TYPES).map(|(gpu, cpu)| pairs::WorkloadKind(gpu, cpu));
         let first = wanted.filter_map(|kind| whole.iter().find(|(_, pair)| pair.kind() == kind));
         first.filter(|pair| own.contains(pair)).map(|(_, pair)| *pair).collect()
     }
 
     /// Returns the pairs of the study with their numbers.
-    fn pairs(&self) -> Vec<(usize, &'static Pair)> {
-        let numbers = if self.full { (1..=pairs::all().len()).collect() } else { pairs::quick_numbers() };
+    fn pairs(&self) -> Vec<(usize, &'static WorkloadPair)> {
+        let numbers = if self.full { (1..=pairs::all_pairs().len()).collect() } else { pairs::quick_numbers() };
         let in_one = |number: &usize| self.pairs.iter().any(|(first, last)| (first..=last).contains(&number));
         let among = |number: &usize| self.pairs.is_empty() || in_one(number);
-        numbers.into_iter().filter(among).map(|number| (number, &pairs::all()[number - 1])).collect()
+        numbers.into_iter().filter(among).map(|number| (number, &pairs::all_pairs()[number - 1])).collect()
     }
 }
 
@@ -142,22 +142,22 @@ impl ConcurrencyOptions {
 ///
 /// # Errors
 /// If a mix is unknown.
-fn jobs(pairs: &[(usize, &'static Pair)], other_system_pairs: &[&'static Pair], schemes: &[Scheme]) -> Result<BTreeSet<Job>, StudyError> {
+fn jobs(pairs: &[(usize, &'static WorkloadPair)], other_system_pairs: &[&'static WorkloadPair], schemes: &[ConcurrencyScheme]) -> Result<BTreeSet<ConcurrencyJob>, StudyError> {
     let mut jobs = BTreeSet::new();
-    let mut with_alone = |system: System, pair: &Pair, schemes: &[Scheme]| -> Result<(), StudyError> {
-        jobs.extend(schemes.iter().map(|scheme| together(system, pair, *scheme)));
-        jobs.insert(gpu_alone(system, &pair.gpu));
+    let mut with_alone = |system: System, pair: &WorkloadPair, schemes: &[ConcurrencyScheme]| -> Result<(), StudyError> {
+        jobs.extend(schemes.iter().map(|scheme| pair_job(system, pair, *scheme)));
+        jobs.insert(gpu_alone_job(system, &pair.gpu));
         let mix = warpshard_cpu_load::CpuMix::named(&pair.mix).map_err(StudyError::input)?;
-        jobs.extend(mix.applications.iter().map(|application| cpu_alone(system, application)));
+        jobs.extend(mix.applications.iter().map(|application| cpu_alone_job(system, application)));
         if system == System::Base {
-            jobs.insert(without_gpu(pair));
+            jobs.insert(cpus_only_job(pair));
         }
         Ok(())
     };
     for (_, pair) in pairs {
         with_alone(System::Base, pair, schemes)?;
     }
-    for system in SYSTEMS {
+    for system in OTHER_SYSTEMS {
         for pair in other_system_pairs {
             with_alone(system, pair, &OTHER_SYSTEM_SCHEMES)?;
         }
@@ -174,7 +174,7 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     run(&options, &options.configuration.schemes(), &request.lab())
 }
 
-fn run(options: &ConcurrencyOptions, schemes: &[Scheme], lab: &Lab) -> Result<StudyOutput, StudyError> {
+fn run(options: &ConcurrencyOptions, schemes: &[ConcurrencyScheme], lab: &Lab) -> Result<StudyOutput, StudyError> {
     let pairs = options.pairs();
     if pairs.is_empty() {
         let known: Vec<String> =
@@ -182,25 +182,25 @@ fn run(options: &ConcurrencyOptions, schemes: &[Scheme], lab: &Lab) -> Result<St
         return Err(StudyError::Input(format!("`--pairs`: expected at least one of the pairs {}", known.join(", "))));
     }
     let other_system_pairs = options.other_system_pairs();
-    let mut jobs: Vec<Job> = jobs(&pairs, &other_system_pairs, schemes)?.into_iter().collect();
+    let mut jobs: Vec<ConcurrencyJob> = jobs(&pairs, &other_system_pairs, schemes)?.into_iter().collect();
     // Long jobs start first, so that the last job to end is a short one.
     jobs.sort_by_key(|job| (std::cmp::Reverse(matches!(&job.cpus, Cpus::Mix(mix) if mix.starts_with('H'))), job.clone()));
     let (lengths, overrides) = (options.lengths(), options.overrides.as_slice());
     let tasks: Vec<JobTask<'_>> = jobs.iter().map(|job| JobTask { job: job.clone(), lengths, overrides, programs: options.configuration.programs }).collect();
-    let measured = lab.all(&tasks).map_err(StudyError::input)?;
-    let results = Results::new(jobs.into_iter().zip(measured), pairs, other_system_pairs, schemes.to_vec());
+    let measured = lab.run_tasks(&tasks).map_err(StudyError::input)?;
+    let results = ConcurrencyResults::new(jobs.into_iter().zip(measured), pairs, other_system_pairs, schemes.to_vec());
     Ok(report(&results, options))
 }
 
-fn report(results: &Results, options: &ConcurrencyOptions) -> StudyOutput {
+fn report(results: &ConcurrencyResults, options: &ConcurrencyOptions) -> StudyOutput {
     let named = Configuration::ALL.iter().find(|(_, configuration)| *configuration == options.configuration).map_or("", |(name, _)| *name);
     let of = if options.full { "all pairs" } else { "one pair of each kind" };
     let (cut, runs) = (results.cut_runs(), results.runs().count());
     let title = format!("GPU concurrency with CPU applications ({named}): {of}, {} of the paper's lengths; {cut} of {runs} runs cut", options.scale);
     let mut output = StudyOutput::new("hetero", title);
-    tables::add(results, &mut output);
+    tables::add_tables(results, &mut output);
     compare(&concurrency().values, &findings::findings(results), &mut output);
-    plots::add(results, &mut output);
+    plots::add_plots(results, &mut output);
     if let Some(longest) = options.longest {
         output.note(format!("runs are cut {longest} core cycles after the GPU begins; runs.csv marks unfinished measurements"));
     }

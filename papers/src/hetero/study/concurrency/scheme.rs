@@ -12,7 +12,7 @@ use super::super::setup::Split;
 
 /// A scheme that manages the GPU's concurrency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(super) enum Scheme {
+pub(super) enum ConcurrencyScheme {
     /// The baseline: all 48 warps, scheduled greedy then oldest.
     All,
     /// DYNCTA, which adapts the CTA limit of each SM.
@@ -27,7 +27,7 @@ pub(super) enum Scheme {
     Static(u32),
 }
 
-impl Scheme {
+impl ConcurrencyScheme {
     /// Creates the controller of the scheme, if it has one.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Scheme {
     }
 }
 
-impl fmt::Display for Scheme {
+impl fmt::Display for ConcurrencyScheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::All => f.write_str("48 warps"),
@@ -80,13 +80,13 @@ impl fmt::Display for Scheme {
 pub(super) const FIXED_LIMITS: [u32; 4] = [4, 6, 16, 24];
 
 /// Returns all schemes in the order of the tables, the baseline first.
-pub(super) fn schemes() -> Vec<Scheme> {
-    let bal = (1..=4).map(Scheme::CmBal);
-    [Scheme::All, Scheme::DynCta, Scheme::Ccws, Scheme::CmCpu].into_iter().chain(bal).chain(FIXED_LIMITS.map(Scheme::Static)).collect()
+pub(super) fn all_schemes() -> Vec<ConcurrencyScheme> {
+    let bal = (1..=4).map(ConcurrencyScheme::CmBal);
+    [ConcurrencyScheme::All, ConcurrencyScheme::DynCta, ConcurrencyScheme::Ccws, ConcurrencyScheme::CmCpu].into_iter().chain(bal).chain(FIXED_LIMITS.map(ConcurrencyScheme::Static)).collect()
 }
 
 /// The schemes that are also run on the other systems.
-pub(super) const OTHER_SYSTEM_SCHEMES: [Scheme; 3] = [Scheme::All, Scheme::CmCpu, Scheme::CmBal(1)];
+pub(super) const OTHER_SYSTEM_SCHEMES: [ConcurrencyScheme; 3] = [ConcurrencyScheme::All, ConcurrencyScheme::CmCpu, ConcurrencyScheme::CmBal(1)];
 
 /// A simulated chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -104,7 +104,7 @@ pub(super) enum System {
 }
 
 /// The other systems, of Section 6.4.
-pub(super) const SYSTEMS: [System; 4] = [System::Two, System::Six, System::Small, System::Partitioned];
+pub(super) const OTHER_SYSTEMS: [System; 4] = [System::Two, System::Six, System::Small, System::Partitioned];
 
 impl System {
     /// Returns the name of the built-in machine.

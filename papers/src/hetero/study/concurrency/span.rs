@@ -10,14 +10,14 @@ use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
 
 use warpshard_base::KernelIndex;
-use warpshard_control::{Controller, DecisionSet, EventKind, EventSelector, KnobSet, Observation, STALL_GPU, Table, Trigger};
+use warpshard_control::{Controller, DecisionSet, EventKind, EventSelector, KnobSet, Observation, STALL_GPU, ObservationTable, Trigger};
 
 /// Core cycles between two checks; equal to the interval of the compared controllers, so that both use the same cuts.
 pub(super) const STEP_CYCLES: u64 = 1024;
 
 /// The counts at which the measurement ends.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Goals {
+pub(super) struct SpanGoals {
     /// Instructions that every CPU core retires before the span begins.
     pub(super) warm: u64,
     /// Instructions of the slowest CPU core at which the CPU measurement ends, counted from the start of the run.
@@ -34,7 +34,7 @@ pub(super) struct Goals {
 
 /// Counts of a CPU core over the span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Core {
+pub(super) struct CpuCoreCounts {
     /// Instructions retired.
     pub(super) instructions: u64,
     /// Cycles of the CPU clock.
@@ -45,13 +45,13 @@ pub(super) struct Core {
 
 /// Counts over a span.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Counts {
+pub(super) struct SpanCounts {
     /// Core cycle at which the span began.
     pub(super) start: u64,
     /// Core cycles of the span.
     pub(super) cycles: u64,
     /// Counts of the CPU cores, until the slowest core reached its goal.
-    pub(super) cores: Vec<Core>,
+    pub(super) cores: Vec<CpuCoreCounts>,
     /// `true` if the slowest CPU core reached its goal.
     pub(super) cpu_through: bool,
     /// Warp instructions until the GPU application reached its goal or ended.
@@ -61,7 +61,7 @@ pub(super) struct Counts {
     /// `true` if the GPU application reached its goal or ended.
     pub(super) gpu_through: bool,
     /// Totals over the span, in the order of [`Total`].
-    pub(super) totals: [u64; Total::COUNT],
+    pub(super) totals: [u64; Total::TOTALS_COUNT],
 }
 
 /// Totals over all SMs, partitions or CPU cores and the whole span.
@@ -90,10 +90,10 @@ pub(super) enum Total {
 }
 
 impl Total {
-    const COUNT: usize = 10;
+    const TOTALS_COUNT: usize = 10;
 }
 
-impl Counts {
+impl SpanCounts {
     /// Returns a total over the span.
     pub(super) fn total(&self, total: Total) -> u64 {
         self.totals[total as usize]
@@ -104,30 +104,30 @@ impl Counts {
 #[derive(Debug, warpshard_state::State)]
 #[state(fixed)]
 pub(super) struct Span {
-    goals: Goals,
-    result: Sender<Counts>,
-    counts: Counts,
+    goals: SpanGoals,
+    result: Sender<SpanCounts>,
+    counts: SpanCounts,
     /// Instructions of each CPU core since the start of the run.
-    retired: Vec<u64>,
-    begun: bool,
-    over: bool,
+    retired_instructions: Vec<u64>,
+    has_begun: bool,
+    is_over: bool,
 }
 
 impl Span {
     /// Creates a controller that sends its counts to `result`.
-    pub(super) fn new(goals: Goals, result: Sender<Counts>) -> Self {
-        Self { goals, result, counts: Counts::default(), retired: Vec::new(), begun: false, over: false }
+    pub(super) fn new(goals: SpanGoals, result: Sender<SpanCounts>) -> Self {
+        Self { goals, result, counts: SpanCounts::default(), retired_instructions: Vec::new(), has_begun: false, is_over: false }
     }
 
     fn slowest_retired(&self) -> u64 {
-        self.retired.iter().copied().min().unwrap_or(u64::MAX)
+        self.retired_instructions.iter().copied().min().unwrap_or(u64::MAX)
     }
 
-    fn count(&mut self, seen: &Observation<'_>) {
+    fn add_counts(&mut self, seen: &Observation<'_>) {
         let Observation { sms, partitions, cpus, .. } = seen;
         let counts = &mut self.counts;
         counts.cycles += seen.interval;
-        let of = |table: &Table<'_>, name: &str| table.column(name).map_or(0, |column| table.sum(column));
+        let of = |table: &ObservationTable<'_>, name: &str| table.column(name).map_or(0, |column| table.sum(column));
         let mut add = |total: Total, value: u64| counts.totals[total as usize] += value;
         add(Total::Issued, of(sms, "issued"));
         add(Total::StallGpu, STALL_GPU.iter().map(|name| of(sms, name)).sum());
@@ -145,7 +145,7 @@ impl Span {
         }
         if !counts.cpu_through {
             let columns = ["instructions", "cycles", "reads"].map(|name| cpus.column(name));
-            counts.cores.resize(cpus.rows().len(), Core::default());
+            counts.cores.resize(cpus.rows().len(), CpuCoreCounts::default());
             for (core, row) in counts.cores.iter_mut().zip(cpus.rows()) {
                 let [instructions, cycles, reads] = columns.map(|column| column.map_or(0, |column| row[column]));
                 core.instructions += instructions;
@@ -158,14 +158,14 @@ impl Span {
     /// Checks the goals; ends the run when both sides are measured or the span is cut.
     fn check_goals(&mut self, seen: &Observation<'_>) {
         let slowest = self.slowest_retired();
-        let Goals { cpu, gpu, gpu_enough, pass, longest, .. } = self.goals;
+        let SpanGoals { cpu, gpu, gpu_enough, pass, longest, .. } = self.goals;
         let counts = &mut self.counts;
         let passed = seen.events.iter().any(|event| Some(event.kind) == pass.map(EventKind::KernelEnded));
         let enough = counts.gpu_issued >= gpu_enough.0 && counts.gpu_cycles >= gpu_enough.1;
         counts.gpu_through |= pass.is_none() || passed || counts.gpu_issued >= gpu || enough;
         counts.cpu_through |= slowest >= cpu;
-        self.over = (counts.gpu_through && counts.cpu_through) || longest.is_some_and(|longest| counts.cycles >= longest);
-        if self.over {
+        self.is_over = (counts.gpu_through && counts.cpu_through) || longest.is_some_and(|longest| counts.cycles >= longest);
+        if self.is_over {
             // The receiver outlives the run, so sending cannot fail.
             let _ = self.result.send(counts.clone());
         }
@@ -183,7 +183,7 @@ impl Controller for Span {
     }
 
     fn is_over(&self) -> bool {
-        self.over
+        self.is_over
     }
 
     fn knobs(&self) -> KnobSet {
@@ -197,16 +197,16 @@ impl Controller for Span {
 
     fn observe(&mut self, seen: &Observation<'_>, _out: &mut DecisionSet) {
         let instructions = seen.cpus.column("instructions");
-        self.retired.resize(seen.cpus.rows().len(), 0);
-        for (retired, row) in self.retired.iter_mut().zip(seen.cpus.rows()) {
+        self.retired_instructions.resize(seen.cpus.rows().len(), 0);
+        for (retired, row) in self.retired_instructions.iter_mut().zip(seen.cpus.rows()) {
             *retired += instructions.map_or(0, |column| row[column]);
         }
-        if self.begun {
-            self.count(seen);
+        if self.has_begun {
+            self.add_counts(seen);
             self.check_goals(seen);
         } else {
             let issued = seen.sms.column("issued").map_or(0, |column| seen.sms.sum(column));
-            self.begun = self.slowest_retired() >= self.goals.warm && (self.goals.pass.is_none() || issued > 0);
+            self.has_begun = self.slowest_retired() >= self.goals.warm && (self.goals.pass.is_none() || issued > 0);
             self.counts.start = seen.cycle.0;
         }
     }
@@ -219,51 +219,51 @@ mod tests {
     use warpshard_control::{Facts, ObservedEvent};
     use warpshard_stats::CounterInfo;
 
-    const PASS: EventKind = EventKind::KernelEnded(KernelIndex(1));
+    const PASS_ENDED: EventKind = EventKind::KernelEnded(KernelIndex(1));
 
-    const fn info(name: &'static str) -> CounterInfo {
+    const fn counter_info(name: &'static str) -> CounterInfo {
         CounterInfo { name, unit: "", help: "" }
     }
 
-    static SMS: [CounterInfo; 3] = [info("issued"), info("stall_barrier"), info("stall_no_warps")];
-    static PARTITIONS: [CounterInfo; 3] = [info("stall_mc"), info("stall_net"), info("accesses")];
-    static CPUS: [CounterInfo; 3] = [info("instructions"), info("cycles"), info("reads")];
+    static SM_COUNTERS: [CounterInfo; 3] = [counter_info("issued"), counter_info("stall_barrier"), counter_info("stall_no_warps")];
+    static PARTITION_COUNTERS: [CounterInfo; 3] = [counter_info("stall_mc"), counter_info("stall_net"), counter_info("accesses")];
+    static CPU_COUNTERS: [CounterInfo; 3] = [counter_info("instructions"), counter_info("cycles"), counter_info("reads")];
 
-    fn goals() -> Goals {
-        Goals { warm: 100, cpu: 1000, gpu: 5000, gpu_enough: (5000, 0), pass: Some(KernelIndex(1)), longest: None }
+    fn example_goals() -> SpanGoals {
+        SpanGoals { warm: 100, cpu: 1000, gpu: 5000, gpu_enough: (5000, 0), pass: Some(KernelIndex(1)), longest: None }
     }
 
     /// A test bench: a span over CPU cores and one SM.
     struct TestBench {
         span: Span,
-        result: crossbeam_channel::Receiver<Counts>,
+        result: crossbeam_channel::Receiver<SpanCounts>,
         cycle: u64,
     }
 
     impl TestBench {
-        fn new(goals: Goals) -> Self {
+        fn new(goals: SpanGoals) -> Self {
             let (send, result) = crossbeam_channel::unbounded();
             Self { span: Span::new(goals, send), result, cycle: 0 }
         }
 
         /// Advances one step with the given instructions retired per CPU core and issued by the SM; returns `true` if the run is over.
-        fn cut(&mut self, retired: &[u64], issued: u64, events: &[EventKind]) -> bool {
+        fn advance_cut(&mut self, retired: &[u64], issued: u64, events: &[EventKind]) -> bool {
             self.cycle += STEP_CYCLES;
             let cpus: Vec<u64> = retired.iter().zip([2, 4]).flat_map(|(retired, reads)| [*retired, 1463, reads]).collect();
             let events: Vec<ObservedEvent> = events.iter().map(|&kind| ObservedEvent { cycle: Cycle(self.cycle), kind }).collect();
-            let (sms, partitions, cores) = (SMS.each_ref(), PARTITIONS.each_ref(), CPUS.each_ref());
+            let (sms, partitions, cores) = (SM_COUNTERS.each_ref(), PARTITION_COUNTERS.each_ref(), CPU_COUNTERS.each_ref());
             let issued = [issued, 7, 900];
             let seen = Observation {
                 cycle: Cycle(self.cycle),
                 interval: STEP_CYCLES,
                 facts: &Facts::default(),
-                sms: Table::new(&sms, &issued),
-                partitions: Table::new(&partitions, &[3, 1, 20]),
-                grid: Table::new(&[], &[]),
-                cpus: Table::new(&cores, &cpus),
-                hubs: Table::new(&[], &[]),
-                applications: Table::new(&[], &[]),
-                sm_applications: Table::new(&[], &[]),
+                sms: ObservationTable::new(&sms, &issued),
+                partitions: ObservationTable::new(&partitions, &[3, 1, 20]),
+                grid: ObservationTable::new(&[], &[]),
+                cpus: ObservationTable::new(&cores, &cpus),
+                hubs: ObservationTable::new(&[], &[]),
+                applications: ObservationTable::new(&[], &[]),
+                sm_applications: ObservationTable::new(&[], &[]),
                 ctas: &[],
                 events: &events,
             };
@@ -276,17 +276,17 @@ mod tests {
 
     #[test]
     fn the_span_begins_with_warm_cores_and_a_running_kernel_and_ends_with_the_later_goal() {
-        let mut bench = TestBench::new(goals());
-        assert!(!bench.cut(&[500, 50], 0, &[]), "the slower core is cold");
-        assert!(!bench.cut(&[500, 60], 0, &[]), "the kernel has not begun");
-        assert!(!bench.cut(&[500, 10], 90, &[]), "the span begins here");
-        assert!(!bench.cut(&[500, 400], 4000, &[]));
-        assert!(!bench.cut(&[500, 400], 400, &[]));
-        assert!(!bench.cut(&[500, 100], 500, &[]), "the slower core has 1020 now, the kernel 4900");
-        assert!(bench.cut(&[500, 100], 600, &[]));
+        let mut bench = TestBench::new(example_goals());
+        assert!(!bench.advance_cut(&[500, 50], 0, &[]), "the slower core is cold");
+        assert!(!bench.advance_cut(&[500, 60], 0, &[]), "the kernel has not begun");
+        assert!(!bench.advance_cut(&[500, 10], 90, &[]), "the span begins here");
+        assert!(!bench.advance_cut(&[500, 400], 4000, &[]));
+        assert!(!bench.advance_cut(&[500, 400], 400, &[]));
+        assert!(!bench.advance_cut(&[500, 100], 500, &[]), "the slower core has 1020 now, the kernel 4900");
+        assert!(bench.advance_cut(&[500, 100], 600, &[]));
         let counts = bench.result.try_recv().unwrap();
         assert_eq!((counts.start, counts.cycles, counts.gpu_issued, counts.gpu_cycles), (3 * STEP_CYCLES, 4 * STEP_CYCLES, 5500, 4 * STEP_CYCLES));
-        let core = |instructions, reads| Core { instructions, cycles: 3 * 1463, reads };
+        let core = |instructions, reads| CpuCoreCounts { instructions, cycles: 3 * 1463, reads };
         assert_eq!(counts.cores, [core(1500, 6), core(900, 12)], "both until the slower one was through");
         let totals = [Total::StallGpu, Total::StallMc, Total::StallNet, Total::LlcAccesses].map(|total| counts.total(total));
         assert_eq!(totals, [28, 12, 4, 80], "idle schedulers are not stalled");
@@ -294,10 +294,10 @@ mod tests {
 
     #[test]
     fn an_application_that_is_through_once_has_been_measured() {
-        let mut bench = TestBench::new(goals());
-        bench.cut(&[100, 100], 1, &[]);
-        assert!(!bench.cut(&[100, 100], 300, &[PASS]));
-        assert!(bench.cut(&[900, 900], 300, &[]));
+        let mut bench = TestBench::new(example_goals());
+        bench.advance_cut(&[100, 100], 1, &[]);
+        assert!(!bench.advance_cut(&[100, 100], 300, &[PASS_ENDED]));
+        assert!(bench.advance_cut(&[900, 900], 300, &[]));
         let counts = bench.result.try_recv().unwrap();
         assert_eq!((counts.gpu_issued, counts.gpu_cycles, counts.gpu_through, counts.total(Total::Issued)), (300, STEP_CYCLES, true, 600));
     }
@@ -305,9 +305,9 @@ mod tests {
     #[test]
     fn a_shortened_run_ends_with_fewer_instructions_but_not_before_its_time() {
         let ends = |issued: u64| {
-            let mut bench = TestBench::new(Goals { gpu_enough: (600, 3 * STEP_CYCLES), ..goals() });
-            bench.cut(&[100, 100], 1, &[]);
-            [(); 4].map(|()| bench.cut(&[900, 900], issued, &[]))
+            let mut bench = TestBench::new(SpanGoals { gpu_enough: (600, 3 * STEP_CYCLES), ..example_goals() });
+            bench.advance_cut(&[100, 100], 1, &[]);
+            [(); 4].map(|()| bench.advance_cut(&[900, 900], issued, &[]))
         };
         assert_eq!(ends(250), [false, false, true, true], "enough instructions after three steps");
         assert_eq!(ends(150), [false, false, false, true], "after three steps there are 450");
@@ -316,18 +316,18 @@ mod tests {
 
     #[test]
     fn a_span_that_takes_too_long_ends_and_shows_what_was_not_reached() {
-        let mut bench = TestBench::new(Goals { longest: Some(2 * STEP_CYCLES), pass: None, ..goals() });
-        assert!(!bench.cut(&[100, 100], 0, &[]));
-        assert!(!bench.cut(&[10, 10], 0, &[]));
-        assert!(bench.cut(&[10, 10], 0, &[]));
+        let mut bench = TestBench::new(SpanGoals { longest: Some(2 * STEP_CYCLES), pass: None, ..example_goals() });
+        assert!(!bench.advance_cut(&[100, 100], 0, &[]));
+        assert!(!bench.advance_cut(&[10, 10], 0, &[]));
+        assert!(bench.advance_cut(&[10, 10], 0, &[]));
         let counts = bench.result.try_recv().unwrap();
         assert_eq!((counts.cpu_through, counts.gpu_through, counts.cores[1].instructions), (false, true, 20));
     }
 
     #[test]
     fn without_cpu_cores_the_kernel_alone_is_measured() {
-        let mut bench = TestBench::new(goals());
-        assert_eq!([0, 5, 4999, 1].map(|issued| bench.cut(&[], issued, &[])), [false, false, false, true]);
+        let mut bench = TestBench::new(example_goals());
+        assert_eq!([0, 5, 4999, 1].map(|issued| bench.advance_cut(&[], issued, &[])), [false, false, false, true]);
         assert_eq!(bench.result.try_recv().unwrap().cores, []);
     }
 }

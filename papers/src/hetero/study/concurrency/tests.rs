@@ -9,11 +9,11 @@ use warpshard_lab::verdict::Verdict;
 
 use super::super::published::GpuType;
 use super::findings::findings;
-use super::job::{Cpus, Job, Measured};
-use super::pairs::{CpuType, Kind, Pair};
-use super::results::Results;
-use super::scheme::{Scheme, System, schemes};
-use super::span::{Core, Counts, STEP_CYCLES, Total};
+use super::job::{Cpus, ConcurrencyJob, JobMeasurements};
+use super::pairs::{CpuType, WorkloadKind, WorkloadPair};
+use super::results::ConcurrencyResults;
+use super::scheme::{ConcurrencyScheme, System, all_schemes};
+use super::span::{CpuCoreCounts, SpanCounts, STEP_CYCLES, Total};
 use super::{ConcurrencyOptions, jobs, report, run};
 use crate::hetero::study::published::{compare, concurrency};
 
@@ -34,8 +34,8 @@ enum BrokenClaim {
 }
 
 /// Returns CPU and GPU performance relative to the baseline, and the warp limit.
-fn performance(kind: Kind, job: &Job, broken: BrokenClaim) -> (f64, f64, f64) {
-    let Kind(gpu, cpu) = kind;
+fn synthetic_performance(kind: WorkloadKind, job: &ConcurrencyJob, broken: BrokenClaim) -> (f64, f64, f64) {
+    let WorkloadKind(gpu, cpu) = kind;
     let by = |h: f64, m: f64, l: f64| match gpu {
         GpuType::H => h,
         GpuType::M => m,
@@ -43,22 +43,22 @@ fn performance(kind: Kind, job: &Job, broken: BrokenClaim) -> (f64, f64, f64) {
     };
     let fewer = if cpu == CpuType::H { 0.8 } else { 1.0 };
     match (job.scheme, job.system) {
-        (Scheme::All, _) => (1.0, 1.0, 48.0),
-        (Scheme::DynCta, _) => {
+        (ConcurrencyScheme::All, _) => (1.0, 1.0, 48.0),
+        (ConcurrencyScheme::DynCta, _) => {
             let helps = if broken == BrokenClaim::DynctaHelpsCpus { 1.07 } else { 1.02 };
             (helps, by(0.99, 0.99, 1.07), 40.0)
         }
-        (Scheme::Ccws, _) => (1.01, by(1.0, 1.0, 1.1), 48.0),
-        (Scheme::CmCpu, _) if broken == BrokenClaim::CmCpuIsFree => (1.24, by(1.0, 1.0, 1.1), fewer * by(20.0, 10.0, 4.0)),
-        (Scheme::CmCpu, _) => (1.24, by(0.75, 0.85, 1.1), fewer * by(20.0, 10.0, 4.0)),
-        (Scheme::CmBal(_), System::Small) => (1.13, 1.02, 20.0),
-        (Scheme::CmBal(_), System::Partitioned) => (1.08, 1.15, 20.0),
-        (Scheme::CmBal(level), _) => {
+        (ConcurrencyScheme::Ccws, _) => (1.01, by(1.0, 1.0, 1.1), 48.0),
+        (ConcurrencyScheme::CmCpu, _) if broken == BrokenClaim::CmCpuIsFree => (1.24, by(1.0, 1.0, 1.1), fewer * by(20.0, 10.0, 4.0)),
+        (ConcurrencyScheme::CmCpu, _) => (1.24, by(0.75, 0.85, 1.1), fewer * by(20.0, 10.0, 4.0)),
+        (ConcurrencyScheme::CmBal(_), System::Small) => (1.13, 1.02, 20.0),
+        (ConcurrencyScheme::CmBal(_), System::Partitioned) => (1.08, 1.15, 20.0),
+        (ConcurrencyScheme::CmBal(level), _) => {
             let more = if broken == BrokenClaim::LevelsAreEqual { 0.0 } else { f64::from(level - 1) };
             let bfs = if broken == BrokenClaim::BalHurtsBfs && job.gpu.as_deref() == Some("BFS") { 0.8 } else { 1.0 };
             (by(1.03, 1.09, 1.09) + 0.04 * more, bfs * (by(0.97, 1.02, 1.2) - 0.02 * more), fewer * by(40.0, 16.0, 6.0))
         }
-        (Scheme::Static(warps), _) => {
+        (ConcurrencyScheme::Static(warps), _) => {
             let (cpu, gpu) = match warps {
                 4 => (1.2, by(0.6, 1.0, 1.15)),
                 6 => (1.15, by(0.7, 1.0, 1.1)),
@@ -71,7 +71,7 @@ fn performance(kind: Kind, job: &Job, broken: BrokenClaim) -> (f64, f64, f64) {
 }
 
 /// Returns the measurements of a run on a synthetic chip.
-fn measured(job: &Job, kinds: &[(usize, &'static Pair)], broken: BrokenClaim) -> Measured {
+fn synthetic_measurements(job: &ConcurrencyJob, kinds: &[(usize, &'static WorkloadPair)], broken: BrokenClaim) -> JobMeasurements {
     const MILLION: f64 = 1e6;
     let names = match &job.cpus {
         Cpus::Off => Vec::new(),
@@ -81,19 +81,19 @@ fn measured(job: &Job, kinds: &[(usize, &'static Pair)], broken: BrokenClaim) ->
     let pair = kinds.iter().find(|(_, pair)| Some(&pair.gpu) == job.gpu.as_ref() && job.cpus == Cpus::Mix(pair.mix.clone()));
     let (cpu, gpu, limit) = match (pair, &job.cpus) {
         (Some((_, pair)), _) => {
-            let (cpu, gpu, limit) = performance(pair.kind(), job, broken);
+            let (cpu, gpu, limit) = synthetic_performance(pair.kind(), job, broken);
             (0.5 * cpu, gpu, limit)
         }
         (None, Cpus::Mix(_)) => (0.5 * 1.69, 0.0, 48.0),
         (None, _) => (1.0, 1.25, 48.0),
     };
     let level = |cm_cpu: f64, bal: f64| match job.scheme {
-        Scheme::CmCpu => cm_cpu,
-        Scheme::CmBal(_) => bal,
+        ConcurrencyScheme::CmCpu => cm_cpu,
+        ConcurrencyScheme::CmBal(_) => bal,
         _ => 1.0,
     };
-    let mut counts = Counts { cycles: 1_000_000, gpu_cycles: 1_000_000, gpu_issued: (gpu * MILLION) as u64, ..Counts::default() };
-    counts.cores = names.iter().map(|_| Core { instructions: (cpu * MILLION) as u64, cycles: 1_000_000, reads: 10_000 }).collect();
+    let mut counts = SpanCounts { cycles: 1_000_000, gpu_cycles: 1_000_000, gpu_issued: (gpu * MILLION) as u64, ..SpanCounts::default() };
+    counts.cores = names.iter().map(|_| CpuCoreCounts { instructions: (cpu * MILLION) as u64, cycles: 1_000_000, reads: 10_000 }).collect();
     let type_l = pair.is_some_and(|(_, pair)| pair.kind().0 == GpuType::L);
     let mut total = |total: Total, value: f64| counts.totals[total as usize] = value as u64;
     total(Total::Issued, gpu * MILLION);
@@ -101,22 +101,22 @@ fn measured(job: &Job, kinds: &[(usize, &'static Pair)], broken: BrokenClaim) ->
     total(Total::StallMc, 3.0 * MILLION * level(0.5, 0.8));
     total(Total::LlcAccesses, MILLION * level(0.8, 0.87));
     total(Total::WarpCycles, 28.0 * 48.0 * MILLION);
-    Measured { counts, applications: names, limit, limits: vec![limit; 4], chip: (28, 48, 4.0) }
+    JobMeasurements { counts, applications: names, limit, limits: vec![limit; 4], chip: (28, 48, 4.0) }
 }
 
-fn results(broken: BrokenClaim) -> (ConcurrencyOptions, Results) {
+fn synthetic_results(broken: BrokenClaim) -> (ConcurrencyOptions, ConcurrencyResults) {
     let options = ConcurrencyOptions::new(&Request::default()).unwrap();
-    let (pairs, other_system_pairs, schemes) = (options.pairs(), options.other_system_pairs(), schemes());
+    let (pairs, other_system_pairs, schemes) = (options.pairs(), options.other_system_pairs(), all_schemes());
     let runs = jobs(&pairs, &other_system_pairs, &schemes).unwrap().into_iter().map(|job| {
-        let run = measured(&job, &pairs, broken);
+        let run = synthetic_measurements(&job, &pairs, broken);
         (job, run)
     });
-    let results = Results::new(runs, pairs.clone(), other_system_pairs, schemes.clone());
+    let results = ConcurrencyResults::new(runs, pairs.clone(), other_system_pairs, schemes.clone());
     (options, results)
 }
 
 fn verdicts(broken: BrokenClaim) -> Vec<(String, Verdict)> {
-    let findings = findings(&results(broken).1);
+    let findings = findings(&synthetic_results(broken).1);
     let verdicts = compare(&concurrency().values, &findings, &mut StudyOutput::new("test", String::new()));
     assert_eq!((findings.len(), verdicts.len()), (concurrency().values.len(), concurrency().values.len()));
     verdicts
@@ -147,7 +147,7 @@ fn a_chip_that_breaks_a_figure_misses_it() {
 
 #[test]
 fn the_report_has_the_baseline_first_and_a_file_for_every_table_and_plot() {
-    let (options, results) = results(BrokenClaim::Nothing);
+    let (options, results) = synthetic_results(BrokenClaim::Nothing);
     let output = report(&results, &options);
     assert_eq!(output.column("workload").map(|column| column.len()), Some(9));
     assert_eq!(output.figure_named("published values that hold"), Some(concurrency().values.len() as f64));
@@ -161,18 +161,18 @@ fn the_report_has_the_baseline_first_and_a_file_for_every_table_and_plot() {
 #[test]
 fn runs_alone_are_shared_between_pairs_and_chips() {
     let options = ConcurrencyOptions::new(&Request { full: true, ..Request::default() }).unwrap();
-    let jobs = jobs(&options.pairs(), &options.other_system_pairs(), &schemes()).unwrap();
-    let count = |wanted: &dyn Fn(&Job) -> bool| jobs.iter().filter(|job| wanted(job)).count();
+    let jobs = jobs(&options.pairs(), &options.other_system_pairs(), &all_schemes()).unwrap();
+    let count = |wanted: &dyn Fn(&ConcurrencyJob) -> bool| jobs.iter().filter(|job| wanted(job)).count();
     assert_eq!(count(&|job| job.system == System::Base && job.cpus == Cpus::Off), 13);
     assert_eq!(count(&|job| matches!(job.cpus, Cpus::One(_)) && job.system == System::Two), 0, "idle SMs are not counted");
     assert_eq!(count(&|job| job.system == System::Base && job.gpu.is_none() && matches!(job.cpus, Cpus::Mix(_))), 6);
-    assert_eq!(count(&|job| job.system == System::Base && job.gpu.is_some() && job.cpus != Cpus::Off), 36 * schemes().len());
+    assert_eq!(count(&|job| job.system == System::Base && job.gpu.is_some() && job.cpus != Cpus::Off), 36 * all_schemes().len());
 }
 
 #[test]
 fn a_study_run_in_parts_has_the_bytes_of_the_whole() {
     let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
-    let schemes = [Scheme::All, Scheme::DynCta, Scheme::CmCpu, Scheme::CmBal(1)];
+    let schemes = [ConcurrencyScheme::All, ConcurrencyScheme::DynCta, ConcurrencyScheme::CmCpu, ConcurrencyScheme::CmBal(1)];
     let files = |pairs, folder: &tempfile::TempDir| -> Vec<ResultFile> {
         let options = ConcurrencyOptions {
             scale: 0.0005,
@@ -204,7 +204,7 @@ fn a_configuration_chooses_programs_and_the_clock_and_keeps_to_the_headline_sche
     let half = of("half-programs").unwrap();
     assert!(half.configuration.programs && half.overrides.iter().any(|set| format!("{set:?}").contains("700 MHz")));
     assert_eq!((half.configuration.schemes().len(), half.other_system_pairs().len()), (4, 0));
-    assert_eq!(of("models").unwrap().configuration.schemes(), schemes());
+    assert_eq!(of("models").unwrap().configuration.schemes(), all_schemes());
     let error = of("programmes").unwrap_err().to_string();
     assert!(error.contains("--configuration programmes: expected one of models, programs, half, half-programs"), "{error}");
 }

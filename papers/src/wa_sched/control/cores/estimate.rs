@@ -10,7 +10,7 @@
 
 /// The search for the number of cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub enum Search {
+pub enum CoreSearch {
     /// Estimates from a line through the last two samples.
     Onac,
     /// One core fewer per sample.
@@ -19,7 +19,7 @@ pub enum Search {
 
 /// The next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum EstimatorStep {
     /// A sample with this number of cores.
     Sample(u32),
     /// The number of cores that suffices.
@@ -29,53 +29,53 @@ pub(super) enum Next {
 /// The state of a search.
 #[derive(Clone, Copy, Debug, PartialEq, warpshard_state::State)]
 pub(super) struct Estimator {
-    search: Search,
-    all: u32,
-    share: f64,
+    search: CoreSearch,
+    all_cores: u32,
+    threshold_share: f64,
     /// The IPC to reach; `None` before the sample of all cores.
-    threshold: Option<f64>,
+    threshold_ipc: Option<f64>,
     /// Cores and IPC of the previous sample.
-    previous: Option<(u32, f64)>,
+    previous_sample: Option<(u32, f64)>,
 }
 
 impl Estimator {
     /// Creates a search among 1 to `all` cores for the number with `share` of the IPC of all cores.
-    pub(super) fn new(search: Search, all: u32, share: f64) -> Self {
-        Self { search, all, share, threshold: None, previous: None }
+    pub(super) fn new(search: CoreSearch, all: u32, share: f64) -> Self {
+        Self { search, all_cores: all, threshold_share: share, threshold_ipc: None, previous_sample: None }
     }
 
     /// Records the sample of `cores` cores and returns the next step.
-    pub(super) fn add_sample(&mut self, cores: u32, ipc: f64) -> Next {
-        let Some(threshold) = self.threshold else {
-            self.threshold = Some(self.share * ipc);
+    pub(super) fn add_sample(&mut self, cores: u32, ipc: f64) -> EstimatorStep {
+        let Some(threshold) = self.threshold_ipc else {
+            self.threshold_ipc = Some(self.threshold_share * ipc);
             return match self.search {
-                _ if self.all == 1 => Next::Found(1),
-                Search::Onac => Next::Sample(1),
-                Search::SeqDet => Next::Sample(self.all - 1),
+                _ if self.all_cores == 1 => EstimatorStep::Found(1),
+                CoreSearch::Onac => EstimatorStep::Sample(1),
+                CoreSearch::SeqDet => EstimatorStep::Sample(self.all_cores - 1),
             };
         };
         match self.search {
-            Search::SeqDet if ipc < threshold => Next::Found(cores + 1),
-            Search::SeqDet if cores == 1 => Next::Found(1),
-            Search::SeqDet => Next::Sample(cores - 1),
-            Search::Onac if ipc >= threshold => Next::Found(cores),
-            Search::Onac => {
+            CoreSearch::SeqDet if ipc < threshold => EstimatorStep::Found(cores + 1),
+            CoreSearch::SeqDet if cores == 1 => EstimatorStep::Found(1),
+            CoreSearch::SeqDet => EstimatorStep::Sample(cores - 1),
+            CoreSearch::Onac if ipc >= threshold => EstimatorStep::Found(cores),
+            CoreSearch::Onac => {
                 // The first line passes through the origin.
-                let (before, below) = self.previous.replace((cores, ipc)).unwrap_or((0, 0.0));
+                let (before, below) = self.previous_sample.replace((cores, ipc)).unwrap_or((0, 0.0));
                 let per_core = (ipc - below) / f64::from(cores - before);
-                let next = self.crossing(cores, ipc, threshold, per_core);
-                if next == self.all { Next::Found(next) } else { Next::Sample(next) }
+                let next = self.crossing_cores(cores, ipc, threshold, per_core);
+                if next == self.all_cores { EstimatorStep::Found(next) } else { EstimatorStep::Sample(next) }
             }
         }
     }
 
     /// Returns the number of cores at which a line through the sample, with slope `per_core`, reaches the threshold.
-    fn crossing(&self, cores: u32, ipc: f64, threshold: f64, per_core: f64) -> u32 {
+    fn crossing_cores(&self, cores: u32, ipc: f64, threshold: f64, per_core: f64) -> u32 {
         if per_core <= 0.0 {
             return cores + 1;
         }
-        let further = ((threshold - ipc) / per_core).ceil().min(f64::from(self.all));
-        (cores + (further as u32).max(1)).min(self.all)
+        let further = ((threshold - ipc) / per_core).ceil().min(f64::from(self.all_cores));
+        (cores + (further as u32).max(1)).min(self.all_cores)
     }
 }
 
@@ -84,13 +84,13 @@ mod tests {
     use super::*;
 
     /// Returns the numbers sampled after the first sample, and the number found; `ipc` returns the IPC of a number of cores.
-    fn search_sequence(search: Search, ipc: impl Fn(u32) -> f64) -> (Vec<u32>, u32) {
+    fn search_sequence(search: CoreSearch, ipc: impl Fn(u32) -> f64) -> (Vec<u32>, u32) {
         let mut estimator = Estimator::new(search, 32, 0.98);
         let (mut cores, mut samples) = (32, Vec::new());
         loop {
             match estimator.add_sample(cores, ipc(cores)) {
-                Next::Found(found) => return (samples, found),
-                Next::Sample(next) => {
+                EstimatorStep::Found(found) => return (samples, found),
+                EstimatorStep::Sample(next) => {
                     samples.push(next);
                     cores = next;
                 }
@@ -100,7 +100,7 @@ mod tests {
 
     /// Backprop's second kernel in Figures 4.8 and 4.12: at one core's IPC, 8.2 cores would suffice, but the curve flattens from 9 cores
     /// on and saturates at 12.
-    fn backprop(cores: u32) -> f64 {
+    fn backprop_ipc(cores: u32) -> f64 {
         match cores {
             1 => 12.0,
             9 => 92.0,
@@ -112,14 +112,14 @@ mod tests {
 
     #[test]
     fn backprop_is_estimated_at_9_10_11_and_12() {
-        assert_eq!(search_sequence(Search::Onac, backprop), (vec![1, 9, 10, 11, 12], 12));
+        assert_eq!(search_sequence(CoreSearch::Onac, backprop_ipc), (vec![1, 9, 10, 11, 12], 12));
     }
 
     #[test]
     fn pathfinder_is_estimated_at_31_and_then_needs_all_32() {
         // Pathfinder scales almost linearly; by the IPC of one core, 31 cores reach the threshold (Figure 4.11).
         let pathfinder = |cores: u32| if cores == 1 { 1.02 } else { f64::from(cores) };
-        assert_eq!(search_sequence(Search::Onac, pathfinder), (vec![1, 31], 32));
+        assert_eq!(search_sequence(CoreSearch::Onac, pathfinder), (vec![1, 31], 32));
     }
 
     #[test]
@@ -131,25 +131,25 @@ mod tests {
             6 => 15.0,
             _ => 99.0,
         };
-        assert_eq!(search_sequence(Search::Onac, ipc), (vec![1, 5, 6, 7], 7));
+        assert_eq!(search_sequence(CoreSearch::Onac, ipc), (vec![1, 5, 6, 7], 7));
         let falling = |cores: u32| if cores == 32 { 100.0 } else { 97.0 - f64::from(cores) };
-        assert_eq!(search_sequence(Search::Onac, falling).1, 32);
+        assert_eq!(search_sequence(CoreSearch::Onac, falling).1, 32);
     }
 
     #[test]
     fn estimates_grow_by_at_least_one() {
-        let mut estimator = Estimator::new(Search::Onac, 32, 1.0);
+        let mut estimator = Estimator::new(CoreSearch::Onac, 32, 1.0);
         estimator.add_sample(32, 10.0);
-        assert_eq!(estimator.add_sample(1, 2.5), Next::Sample(4));
-        assert_eq!(estimator.add_sample(4, 9.999), Next::Sample(5));
+        assert_eq!(estimator.add_sample(1, 2.5), EstimatorStep::Sample(4));
+        assert_eq!(estimator.add_sample(4, 9.999), EstimatorStep::Sample(5));
     }
 
     #[test]
     fn seq_det_removes_cores_until_the_threshold_is_missed() {
-        let (samples, found) = search_sequence(Search::SeqDet, |cores| f64::from(cores.min(28)));
+        let (samples, found) = search_sequence(CoreSearch::SeqDet, |cores| f64::from(cores.min(28)));
         assert_eq!((samples.first(), samples.last(), found), (Some(&31), Some(&27), 28));
-        let (samples, found) = search_sequence(Search::SeqDet, f64::from);
+        let (samples, found) = search_sequence(CoreSearch::SeqDet, f64::from);
         assert_eq!((samples, found), (vec![31], 32), "one sample too many costs a compute-bound kernel little");
-        assert_eq!(search_sequence(Search::SeqDet, |_| 1.0).1, 1);
+        assert_eq!(search_sequence(CoreSearch::SeqDet, |_| 1.0).1, 1);
     }
 }

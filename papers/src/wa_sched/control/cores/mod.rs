@@ -21,12 +21,12 @@ mod estimate;
 use serde::Deserialize;
 
 use warpshard_base::{Cycle, KernelIndex, SmId};
-use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, PowerState, Table, Trigger};
+use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, PowerState, ObservationTable, Trigger};
 use warpshard_policy::registry::PolicyError;
 
-use estimate::{Estimator, Next};
+use estimate::{Estimator, EstimatorStep};
 
-pub use estimate::Search;
+pub use estimate::CoreSearch;
 
 /// Default length of a sample in CTA waves (Section 4.4.2.4).
 const WAVES_PER_SAMPLE: u32 = 4;
@@ -51,10 +51,10 @@ impl Default for Parameters {
 /// The ONAC or Seq-Det controller.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct CoreGating {
-    search: Search,
+    search: CoreSearch,
     #[state(fixed)]
     parameters: Parameters,
-    stage: Stage,
+    stage: GatingStage,
     kernel: KernelIndex,
     sms: u32,
     columns: Option<Columns>,
@@ -63,9 +63,9 @@ pub struct CoreGating {
     /// CTAs that a core held in the last sample.
     per_core: u64,
     /// The cycle at which the first sample began.
-    begun: Cycle,
+    first_sample_at: Cycle,
     /// Cycles that the most recently paused cores took to drain.
-    flight: u64,
+    drain_cycles: u64,
 }
 
 /// Columns of the counters that the policy reads.
@@ -77,14 +77,14 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(sms: &Table<'_>) -> Self {
+    fn from_table(sms: &ObservationTable<'_>) -> Self {
         let column = |name| sms.column(name).expect("an SM counts what it issues and its CTAs");
         Self { issued: column("warp_instructions"), started: column("ctas_started"), ended: column("ctas_ended") }
     }
 }
 
 #[derive(Clone, Debug, warpshard_state::State)]
-enum Stage {
+enum GatingStage {
     /// No kernel runs.
     Idle,
     /// All cores run until `left` CTAs have ended.
@@ -105,9 +105,9 @@ enum Stage {
 
 impl CoreGating {
     /// Name of the ONAC policy.
-    pub const ONAC: &'static str = "onac";
+    pub const ONAC_NAME: &'static str = "onac";
     /// Name of the Seq-Det policy.
-    pub const SEQ_DET: &'static str = "seq_det";
+    pub const SEQ_DET_NAME: &'static str = "seq_det";
     /// Names of the parameters of both policies with their help texts.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
         ("threshold", "share of the IPC with all cores that must be reached; 0.98 by default"),
@@ -118,19 +118,19 @@ impl CoreGating {
     ];
 
     /// Creates the policy; fails unless the threshold is above 0 and at most 1 and a sample has at least one wave.
-    pub fn new(search: Search, parameters: Parameters) -> Result<Self, PolicyError> {
+    pub fn new(search: CoreSearch, parameters: Parameters) -> Result<Self, PolicyError> {
         let (kernel, begun) = (KernelIndex(0), Cycle(0));
         let policy = Self {
             search,
             parameters,
-            stage: Stage::Idle,
+            stage: GatingStage::Idle,
             kernel,
             sms: 0,
             columns: None,
             resident: Vec::new(),
             per_core: 1,
-            begun,
-            flight: 0,
+            first_sample_at: begun,
+            drain_cycles: 0,
         };
         let Parameters { threshold, waves, .. } = policy.parameters;
         if !(threshold > 0.0 && threshold <= 1.0) {
@@ -144,13 +144,13 @@ impl CoreGating {
 
     fn policy_name(&self) -> &'static str {
         match self.search {
-            Search::Onac => Self::ONAC,
-            Search::SeqDet => Self::SEQ_DET,
+            CoreSearch::Onac => Self::ONAC_NAME,
+            CoreSearch::SeqDet => Self::SEQ_DET_NAME,
         }
     }
 
     fn is_searching(&self) -> bool {
-        matches!(self.stage, Stage::Warming { .. } | Stage::Pausing { .. } | Stage::Resuming { .. } | Stage::Sampling { .. })
+        matches!(self.stage, GatingStage::Warming { .. } | GatingStage::Pausing { .. } | GatingStage::Resuming { .. } | GatingStage::Sampling { .. })
     }
 
     /// Activates all cores.
@@ -167,21 +167,21 @@ impl CoreGating {
         }
         if cores < working {
             let loud = (0..self.sms).map(|sm| (cores..working).contains(&sm)).collect();
-            self.stage = Stage::Pausing { estimator, cores, since: seen.cycle, loud };
-        } else if self.flight > 0 {
-            self.stage = Stage::Resuming { estimator, cores, until: seen.cycle.after(self.flight) };
+            self.stage = GatingStage::Pausing { estimator, cores, since: seen.cycle, loud };
+        } else if self.drain_cycles > 0 {
+            self.stage = GatingStage::Resuming { estimator, cores, until: seen.cycle.after(self.drain_cycles) };
         } else {
             self.begin_sample(estimator, cores, seen, out);
         }
     }
 
-    fn begin(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
-        if !matches!(self.stage, Stage::Idle) {
+    fn begin_kernel(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
+        if !matches!(self.stage, GatingStage::Idle) {
             Self::activate_all(out, format!("{kernel} starts while another kernel runs"));
         }
         self.kernel = kernel;
         if self.parameters.warm > 0 {
-            self.stage = Stage::Warming { left: u64::from(self.parameters.warm * self.sms) * u64::from(self.ctas_per_core(seen)) };
+            self.stage = GatingStage::Warming { left: u64::from(self.parameters.warm * self.sms) * u64::from(self.ctas_per_core(seen)) };
         } else {
             self.first_sample(seen, out);
         }
@@ -193,7 +193,7 @@ impl CoreGating {
     }
 
     fn first_sample(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
-        self.begun = seen.cycle;
+        self.first_sample_at = seen.cycle;
         let estimator = Estimator::new(self.search, self.sms, self.parameters.threshold);
         self.begin_sample(estimator, self.sms, seen, out);
     }
@@ -202,7 +202,7 @@ impl CoreGating {
     fn begin_sample(&mut self, estimator: Estimator, cores: u32, seen: &Observation<'_>, out: &mut DecisionSet) {
         out.signal(None, "sample_begins", f64::from(cores));
         let held = vec![0; cores as usize];
-        self.stage = Stage::Sampling { estimator, cores, since: seen.cycle, ended: 0, held, instructions: 0 };
+        self.stage = GatingStage::Sampling { estimator, cores, since: seen.cycle, ended: 0, held, instructions: 0 };
     }
 
     /// Ends the sample: chooses the next number of cores or ends the search.
@@ -210,13 +210,13 @@ impl CoreGating {
         out.signal(None, "sample_cores", f64::from(cores));
         out.signal(None, "sample_ipc", ipc);
         match estimator.add_sample(cores, ipc) {
-            Next::Sample(next) => {
+            EstimatorStep::Sample(next) => {
                 out.signal(None, "estimate_cores", f64::from(next));
                 self.change_cores(estimator, next, cores, &format!("IPC {ipc:.3} with {cores} cores: {next} are tried next"), seen, out);
             }
-            Next::Found(found) => {
+            EstimatorStep::Found(found) => {
                 out.signal(None, "found_cores", f64::from(found));
-                out.signal(None, "detection_cycles", (seen.cycle.0 - self.begun.0) as f64);
+                out.signal(None, "detection_cycles", (seen.cycle.0 - self.first_sample_at.0) as f64);
                 let why = format!("IPC {ipc:.3} with {cores} cores: {found} are enough");
                 if found == self.sms || !self.parameters.gate {
                     Self::activate_all(out, why);
@@ -227,16 +227,16 @@ impl CoreGating {
                     }
                 }
                 self.stage = match u64::from(self.parameters.stop_after) {
-                    0 => Stage::Settled,
-                    waves => Stage::Ending { cores: found, left: waves * self.per_core * u64::from(found) },
+                    0 => GatingStage::Settled,
+                    waves => GatingStage::Ending { cores: found, left: waves * self.per_core * u64::from(found) },
                 };
             }
         }
     }
 
     /// Updates the number of CTAs on each core and returns the columns of the counters.
-    fn count(&mut self, sms: &Table<'_>) -> Columns {
-        let columns = *self.columns.get_or_insert_with(|| Columns::of(sms));
+    fn update_resident_ctas(&mut self, sms: &ObservationTable<'_>) -> Columns {
+        let columns = *self.columns.get_or_insert_with(|| Columns::from_table(sms));
         self.sms = sms.rows().len() as u32;
         self.resident.resize(self.sms as usize, 0);
         for (resident, row) in self.resident.iter_mut().zip(sms.rows()) {
@@ -245,29 +245,29 @@ impl CoreGating {
         columns
     }
 
-    fn step(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
-        let columns = self.count(&seen.sms);
-        match std::mem::replace(&mut self.stage, Stage::Idle) {
-            Stage::Pausing { estimator, cores, since, mut loud } => {
+    fn advance_stage(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+        let columns = self.update_resident_ctas(&seen.sms);
+        match std::mem::replace(&mut self.stage, GatingStage::Idle) {
+            GatingStage::Pausing { estimator, cores, since, mut loud } => {
                 for event in seen.events {
                     if let EventKind::SmQuiet(sm) = event.kind {
                         loud[sm.index()] = false;
                     }
                 }
                 if loud.contains(&true) {
-                    self.stage = Stage::Pausing { estimator, cores, since, loud };
+                    self.stage = GatingStage::Pausing { estimator, cores, since, loud };
                 } else {
-                    self.flight = seen.cycle.0 - since.0;
+                    self.drain_cycles = seen.cycle.0 - since.0;
                     self.begin_sample(estimator, cores, seen, out);
                 }
             }
-            Stage::Resuming { estimator, cores, until } if seen.cycle >= until => self.begin_sample(estimator, cores, seen, out),
-            stage @ Stage::Resuming { .. } => self.stage = stage,
-            Stage::Warming { left } => match left.saturating_sub(seen.sms.sum(columns.ended)) {
+            GatingStage::Resuming { estimator, cores, until } if seen.cycle >= until => self.begin_sample(estimator, cores, seen, out),
+            stage @ GatingStage::Resuming { .. } => self.stage = stage,
+            GatingStage::Warming { left } => match left.saturating_sub(seen.sms.sum(columns.ended)) {
                 0 => self.first_sample(seen, out),
-                left => self.stage = Stage::Warming { left },
+                left => self.stage = GatingStage::Warming { left },
             },
-            Stage::Sampling { estimator, cores, since, ended, mut held, instructions } => {
+            GatingStage::Sampling { estimator, cores, since, ended, mut held, instructions } => {
                 let instructions = instructions + seen.sms.sum(columns.issued);
                 let ended = ended + seen.sms.sum(columns.ended);
                 for ((held, resident), row) in held.iter_mut().zip(&self.resident).zip(seen.sms.rows()) {
@@ -276,21 +276,21 @@ impl CoreGating {
                 }
                 let wave = held.iter().sum::<u64>().max(1);
                 if ended < u64::from(self.parameters.waves) * wave {
-                    self.stage = Stage::Sampling { estimator, cores, since, ended, held, instructions };
+                    self.stage = GatingStage::Sampling { estimator, cores, since, ended, held, instructions };
                 } else {
                     self.per_core = wave.div_ceil(u64::from(cores)).max(1);
                     let ipc = instructions as f64 / (seen.cycle.0 - since.0).max(1) as f64;
                     self.end_sample(estimator, cores, ipc, seen, out);
                 }
             }
-            Stage::Ending { cores, left } => {
+            GatingStage::Ending { cores, left } => {
                 let ended = seen.sms.rows().take(cores as usize).map(|row| row[columns.ended]).sum();
                 self.stage = match left.saturating_sub(ended) {
-                    0 => Stage::Over,
-                    left => Stage::Ending { cores, left },
+                    0 => GatingStage::Over,
+                    left => GatingStage::Ending { cores, left },
                 };
             }
-            stage @ (Stage::Idle | Stage::Settled | Stage::Over) => self.stage = stage,
+            stage @ (GatingStage::Idle | GatingStage::Settled | GatingStage::Over) => self.stage = stage,
         }
     }
 }
@@ -303,11 +303,11 @@ impl Controller for CoreGating {
     fn triggers(&self) -> Vec<Trigger> {
         let mut wanted = vec![EventSelector::KernelStarted(None), EventSelector::KernelEnded(None)];
         match self.stage {
-            Stage::Idle | Stage::Settled | Stage::Over => {}
-            Stage::Ending { .. } => wanted.push(EventSelector::CtaEnded(None)),
-            Stage::Pausing { .. } => wanted.extend([EventSelector::SmQuiet, EventSelector::KernelDispatched(None)]),
-            Stage::Resuming { .. } => wanted.push(EventSelector::KernelDispatched(None)),
-            Stage::Warming { .. } | Stage::Sampling { .. } => {
+            GatingStage::Idle | GatingStage::Settled | GatingStage::Over => {}
+            GatingStage::Ending { .. } => wanted.push(EventSelector::CtaEnded(None)),
+            GatingStage::Pausing { .. } => wanted.extend([EventSelector::SmQuiet, EventSelector::KernelDispatched(None)]),
+            GatingStage::Resuming { .. } => wanted.push(EventSelector::KernelDispatched(None)),
+            GatingStage::Warming { .. } | GatingStage::Sampling { .. } => {
                 wanted.extend([EventSelector::CtaEnded(None), EventSelector::KernelDispatched(None)])
             }
         }
@@ -315,11 +315,11 @@ impl Controller for CoreGating {
     }
 
     fn alarm(&self) -> Option<Cycle> {
-        if let Stage::Resuming { until, .. } = self.stage { Some(until) } else { None }
+        if let GatingStage::Resuming { until, .. } = self.stage { Some(until) } else { None }
     }
 
     fn is_over(&self) -> bool {
-        matches!(self.stage, Stage::Over)
+        matches!(self.stage, GatingStage::Over)
     }
 
     fn knobs(&self) -> KnobSet {
@@ -327,17 +327,17 @@ impl Controller for CoreGating {
     }
 
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
-        self.step(seen, out);
+        self.advance_stage(seen, out);
         for event in seen.events {
             match event.kind {
-                EventKind::KernelStarted(kernel) => self.begin(kernel, seen, out),
+                EventKind::KernelStarted(kernel) => self.begin_kernel(kernel, seen, out),
                 EventKind::KernelDispatched(kernel) if self.is_searching() => {
                     Self::activate_all(out, format!("the last CTA of {kernel} is dispatched: the search ends without a result"));
-                    self.stage = Stage::Settled;
+                    self.stage = GatingStage::Settled;
                 }
                 EventKind::KernelEnded(_) => {
                     Self::activate_all(out, "the kernel ended");
-                    self.stage = Stage::Idle;
+                    self.stage = GatingStage::Idle;
                 }
                 _ => {}
             }
@@ -348,13 +348,13 @@ impl Controller for CoreGating {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made;
-    use warpshard_policy::testing::{Numbers, Scene};
+    use crate::built_policy;
+    use warpshard_policy::testing::{CounterTable, Scene};
 
     const KERNEL: KernelIndex = KernelIndex(0);
-    const STARTED: EventKind = EventKind::KernelStarted(KERNEL);
+    const KERNEL_STARTED: EventKind = EventKind::KernelStarted(KERNEL);
 
-    fn ended(sm: u16) -> EventKind {
+    fn cta_ended(sm: u16) -> EventKind {
         EventKind::CtaEnded(SmId(sm), KERNEL)
     }
 
@@ -363,8 +363,8 @@ mod tests {
     }
 
     /// A scene of four SMs whose counters are 0.
-    fn scene() -> Scene {
-        let mut scene = Scene { sms: Numbers::named(&["warp_instructions", "ctas_started", "ctas_ended"]), ..Scene::with_kernel(1000, 2) };
+    fn example_scene() -> Scene {
+        let mut scene = Scene { sms: CounterTable::named(&["warp_instructions", "ctas_started", "ctas_ended"]), ..Scene::with_kernel(1000, 2) };
         scene.sms.values = vec![0; 12];
         scene
     }
@@ -379,23 +379,23 @@ mod tests {
 
     #[test]
     fn only_cores_that_change_state_are_paused_or_resumed_between_samples() {
-        let (mut scene, mut policy) = (scene(), made(CoreGating::ONAC, ""));
-        assert_eq!(scene.cut(&mut *policy, 160, &[STARTED]), "", "all cores are active: the first sample begins immediately");
+        let (mut scene, mut policy) = (example_scene(), built_policy(CoreGating::ONAC_NAME, ""));
+        assert_eq!(scene.cut(&mut *policy, 160, &[KERNEL_STARTED]), "", "all cores are active: the first sample begins immediately");
         // Two CTAs on each core, so four waves are 32 CTAs.
-        assert_eq!(set_counts(&mut scene, [[50, 10, 8], [50, 10, 8], [50, 10, 8], [50, 9, 7]]).cut(&mut *policy, 1000, &[ended(1)]), "");
-        let one = set_counts(&mut scene, [[50, 0, 0], [50, 0, 0], [50, 0, 0], [50, 1, 1]]).cut(&mut *policy, 2160, &[ended(3)]);
+        assert_eq!(set_counts(&mut scene, [[50, 10, 8], [50, 10, 8], [50, 10, 8], [50, 9, 7]]).cut(&mut *policy, 1000, &[cta_ended(1)]), "");
+        let one = set_counts(&mut scene, [[50, 0, 0], [50, 0, 0], [50, 0, 0], [50, 1, 1]]).cut(&mut *policy, 2160, &[cta_ended(3)]);
         let why = "IPC 0.200 with 4 cores: 1 are tried next";
         assert_eq!(one, format!("power 1 on sm1: {why}; power 1 on sm2: {why}; power 1 on sm3: {why}"));
         // Instructions that the first core issues before the others have drained do not count in the sample.
         assert_eq!(set_counts(&mut scene, [[77, 5, 5], NO_COUNTS, NO_COUNTS, NO_COUNTS]).cut(&mut *policy, 2180, &quiet(1..3)), "");
         assert_eq!(set_counts(&mut scene, [[33, 1, 1], NO_COUNTS, NO_COUNTS, NO_COUNTS]).cut(&mut *policy, 2200, &quiet(3..4)), "");
         // One core reaches an IPC of 0.1, and the threshold is 0.196, so 2 cores are estimated; 2 cores reach 0.2.
-        let two = set_counts(&mut scene, [[100, 8, 8], NO_COUNTS, NO_COUNTS, NO_COUNTS]).cut(&mut *policy, 3200, &[ended(0)]);
+        let two = set_counts(&mut scene, [[100, 8, 8], NO_COUNTS, NO_COUNTS, NO_COUNTS]).cut(&mut *policy, 3200, &[cta_ended(0)]);
         assert_eq!(two, "power 2 on sm1: IPC 0.100 with 1 cores: 2 are tried next");
         assert_eq!(policy.alarm(), Some(Cycle(3240)), "the first core's instructions in flight take as long as the drain of the paused cores");
         set_counts(&mut scene, [[90, 1, 1], [90, 0, 0], NO_COUNTS, NO_COUNTS]).cut(&mut *policy, 3240, &[]);
         assert_eq!(policy.alarm(), None);
-        let found = set_counts(&mut scene, [[100, 8, 8], [100, 8, 8], NO_COUNTS, NO_COUNTS]).cut(&mut *policy, 4240, &[ended(0)]);
+        let found = set_counts(&mut scene, [[100, 8, 8], [100, 8, 8], NO_COUNTS, NO_COUNTS]).cut(&mut *policy, 4240, &[cta_ended(0)]);
         let why = "IPC 0.200 with 2 cores: 2 are enough";
         assert_eq!(found, format!("power 2 on sm0: {why}; power 2 on sm1: {why}; power 0 on sm2: {why}; power 0 on sm3: {why}"));
         assert!(policy.triggers().iter().all(|trigger| !matches!(trigger, Trigger::On(EventSelector::CtaEnded(_)))));
@@ -407,63 +407,63 @@ mod tests {
 
     #[test]
     fn seq_det_pauses_one_more_core_per_sample_and_resumes_the_last_one() {
-        let (mut scene, mut policy) = (scene(), made(CoreGating::SEQ_DET, ""));
-        scene.cut(&mut *policy, 0, &[STARTED]);
-        let three = set_counts(&mut scene, [[100, 10, 8]; 4]).cut(&mut *policy, 1000, &[ended(0)]);
+        let (mut scene, mut policy) = (example_scene(), built_policy(CoreGating::SEQ_DET_NAME, ""));
+        scene.cut(&mut *policy, 0, &[KERNEL_STARTED]);
+        let three = set_counts(&mut scene, [[100, 10, 8]; 4]).cut(&mut *policy, 1000, &[cta_ended(0)]);
         assert_eq!(three, "power 1 on sm3: IPC 0.400 with 4 cores: 3 are tried next");
         set_counts(&mut scene, [[5, 0, 0]; 4]).cut(&mut *policy, 1020, &quiet(3..4));
-        let two = set_counts(&mut scene, [[134, 8, 8], [134, 8, 8], [134, 8, 8], NO_COUNTS]).cut(&mut *policy, 2020, &[ended(0)]);
+        let two = set_counts(&mut scene, [[134, 8, 8], [134, 8, 8], [134, 8, 8], NO_COUNTS]).cut(&mut *policy, 2020, &[cta_ended(0)]);
         assert_eq!(two, "power 1 on sm2: IPC 0.402 with 3 cores: 2 are tried next");
         set_counts(&mut scene, [[5, 0, 0]; 4]).cut(&mut *policy, 2040, &quiet(2..3));
-        let found = set_counts(&mut scene, [[150, 8, 8], [150, 8, 8], NO_COUNTS, NO_COUNTS]).cut(&mut *policy, 3040, &[ended(0)]);
+        let found = set_counts(&mut scene, [[150, 8, 8], [150, 8, 8], NO_COUNTS, NO_COUNTS]).cut(&mut *policy, 3040, &[cta_ended(0)]);
         assert!(found.contains("power 2 on sm2: IPC 0.300 with 2 cores: 3 are enough; power 0 on sm3"), "{found}");
     }
 
     #[test]
     fn a_limit_of_ctas_makes_waves_smaller() {
-        let (mut scene, mut policy) = (scene(), made(CoreGating::ONAC, ""));
-        scene.cut(&mut *policy, 10, &[STARTED]);
+        let (mut scene, mut policy) = (example_scene(), built_policy(CoreGating::ONAC_NAME, ""));
+        scene.cut(&mut *policy, 10, &[KERNEL_STARTED]);
         // One CTA on each core, although two would fit.
-        assert_eq!(set_counts(&mut scene, [[9, 5, 4], [9, 5, 4], [9, 5, 4], [9, 4, 3]]).cut(&mut *policy, 500, &[ended(0)]), "");
-        let over = set_counts(&mut scene, [NO_COUNTS, NO_COUNTS, NO_COUNTS, [9, 1, 1]]).cut(&mut *policy, 1000, &[ended(3)]);
+        assert_eq!(set_counts(&mut scene, [[9, 5, 4], [9, 5, 4], [9, 5, 4], [9, 4, 3]]).cut(&mut *policy, 500, &[cta_ended(0)]), "");
+        let over = set_counts(&mut scene, [NO_COUNTS, NO_COUNTS, NO_COUNTS, [9, 1, 1]]).cut(&mut *policy, 1000, &[cta_ended(3)]);
         assert!(over.contains("with 4 cores: 1 are tried next"), "{over}");
     }
 
     #[test]
     fn the_first_sample_can_wait_for_warm_caches() {
-        let (mut scene, mut policy) = (scene(), made(CoreGating::ONAC, "warm = 1"));
-        assert_eq!(scene.cut(&mut *policy, 0, &[STARTED]), "");
-        assert_eq!(set_counts(&mut scene, [[9, 3, 1]; 4]).cut(&mut *policy, 900, &[ended(0)]), "", "a wave is 8 CTAs");
-        set_counts(&mut scene, [[9, 1, 1]; 4]).cut(&mut *policy, 1000, &[ended(0)]);
-        let over = set_counts(&mut scene, [[100, 8, 8]; 4]).cut(&mut *policy, 2000, &[ended(0)]);
+        let (mut scene, mut policy) = (example_scene(), built_policy(CoreGating::ONAC_NAME, "warm = 1"));
+        assert_eq!(scene.cut(&mut *policy, 0, &[KERNEL_STARTED]), "");
+        assert_eq!(set_counts(&mut scene, [[9, 3, 1]; 4]).cut(&mut *policy, 900, &[cta_ended(0)]), "", "a wave is 8 CTAs");
+        set_counts(&mut scene, [[9, 1, 1]; 4]).cut(&mut *policy, 1000, &[cta_ended(0)]);
+        let over = set_counts(&mut scene, [[100, 8, 8]; 4]).cut(&mut *policy, 2000, &[cta_ended(0)]);
         assert!(over.contains("IPC 0.400 with 4 cores: 1 are tried next"), "{over}");
     }
 
     #[test]
     fn a_run_can_end_some_waves_after_the_number_is_found() {
-        let (mut scene, mut policy) = (scene(), made(CoreGating::SEQ_DET, "stop_after = 2"));
-        scene.cut(&mut *policy, 10, &[STARTED]);
-        set_counts(&mut scene, [[100, 10, 8]; 4]).cut(&mut *policy, 1010, &[ended(0)]);
+        let (mut scene, mut policy) = (example_scene(), built_policy(CoreGating::SEQ_DET_NAME, "stop_after = 2"));
+        scene.cut(&mut *policy, 10, &[KERNEL_STARTED]);
+        set_counts(&mut scene, [[100, 10, 8]; 4]).cut(&mut *policy, 1010, &[cta_ended(0)]);
         set_counts(&mut scene, [NO_COUNTS; 4]).cut(&mut *policy, 1020, &quiet(3..4));
-        let found = set_counts(&mut scene, [[80, 8, 8], [80, 8, 8], [80, 8, 8], NO_COUNTS]).cut(&mut *policy, 2020, &[ended(0)]);
+        let found = set_counts(&mut scene, [[80, 8, 8], [80, 8, 8], [80, 8, 8], NO_COUNTS]).cut(&mut *policy, 2020, &[cta_ended(0)]);
         assert!(found.contains("IPC 0.240 with 3 cores: 4 are enough"), "{found}");
-        set_counts(&mut scene, [[80, 4, 4], [80, 4, 4], [80, 4, 4], [80, 3, 3]]).cut(&mut *policy, 3000, &[ended(0)]);
+        set_counts(&mut scene, [[80, 4, 4], [80, 4, 4], [80, 4, 4], [80, 3, 3]]).cut(&mut *policy, 3000, &[cta_ended(0)]);
         assert!(!policy.is_over(), "15 of 16 CTAs");
-        set_counts(&mut scene, [NO_COUNTS, NO_COUNTS, NO_COUNTS, [9, 1, 1]]).cut(&mut *policy, 3100, &[ended(3)]);
+        set_counts(&mut scene, [NO_COUNTS, NO_COUNTS, NO_COUNTS, [9, 1, 1]]).cut(&mut *policy, 3100, &[cta_ended(3)]);
         assert!(policy.is_over());
     }
 
     #[test]
     fn a_kernel_whose_last_cta_is_dispatched_gets_all_cores() {
-        let (mut scene, mut policy) = (scene(), made(CoreGating::SEQ_DET, ""));
-        scene.cut(&mut *policy, 0, &[STARTED]);
+        let (mut scene, mut policy) = (example_scene(), built_policy(CoreGating::SEQ_DET_NAME, ""));
+        scene.cut(&mut *policy, 0, &[KERNEL_STARTED]);
         let over = scene.cut(&mut *policy, 50, &[EventKind::KernelDispatched(KERNEL)]);
         assert_eq!(over, "power 2 on every SM: the last CTA of kernel 0 is dispatched: the search ends without a result");
     }
 
     #[test]
     fn impossible_parameters_are_refused() {
-        let error = |parameters| CoreGating::new(Search::Onac, parameters).unwrap_err().to_string();
+        let error = |parameters| CoreGating::new(CoreSearch::Onac, parameters).unwrap_err().to_string();
         let wrong = error(Parameters { threshold: 1.5, ..Parameters::default() });
         assert_eq!(wrong, "policy `onac`: `threshold` = 1.5: expected a share above 0 and at most 1");
         assert_eq!(error(Parameters { waves: 0, ..Parameters::default() }), "policy `onac`: `waves` = 0: expected at least 1");

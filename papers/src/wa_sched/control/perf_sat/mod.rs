@@ -12,10 +12,10 @@ mod search;
 use serde::Deserialize;
 
 use warpshard_base::{Cycle, KernelIndex, SmId};
-use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, Table, Trigger};
+use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, ObservationTable, Trigger};
 use warpshard_policy::registry::PolicyError;
 
-use search::{Search, State};
+use search::{CtaCountSearch, SearchState};
 
 /// Counters whose sum is the "stalled cycle count". A scoreboard stall is a stall "due to dependency from a previous instruction"
 /// (4.3.1.3): a register, a barrier, a fence, or the last memory accesses of warps that have otherwise finished. A pipeline stall
@@ -56,14 +56,14 @@ fn default_period() -> f64 {
 pub struct PerfSat {
     period: f64,
     whole_core: bool,
-    ending: Ending,
-    cores: Vec<Core>,
+    ending: RunEnding,
+    cores: Vec<CoreState>,
     columns: Vec<usize>,
 }
 
 /// The progress of a run towards its end under `stop_after`.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-enum Ending {
+enum RunEnding {
     /// The policy does not end the run.
     Never,
     /// A core has not settled yet; `longest` is the longest time of a first CTA, in cycles.
@@ -76,14 +76,14 @@ enum Ending {
 
 /// The search of one core.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Core {
+struct CoreState {
     kernel: KernelIndex,
-    search: Search,
-    stage: Stage,
+    search: CtaCountSearch,
+    stage: CoreStage,
 }
 
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-enum Stage {
+enum CoreStage {
     /// The kernel has not started.
     Waiting,
     /// The first CTA of the kernel has not ended yet.
@@ -110,27 +110,27 @@ impl PerfSat {
         if !(period > 0.0 && period.is_finite()) {
             return Err(PolicyError::parameters(Self::NAME, format!("`period` = {period}: expected a number above 0")));
         }
-        let ending = if stop_after == 0 { Ending::Never } else { Ending::Searching { waves: stop_after, longest: 1 } };
+        let ending = if stop_after == 0 { RunEnding::Never } else { RunEnding::Searching { waves: stop_after, longest: 1 } };
         Ok(Self { period, whole_core, ending, cores: Vec::new(), columns: Vec::new() })
     }
 
     /// Restarts the search on every core for `kernel`.
-    fn prepare(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
+    fn prepare_kernel(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
         let Some(facts) = seen.facts.kernels.get(kernel.index()) else { return };
-        let core = Core { kernel, search: Search::new(facts.ctas_per_sm), stage: Stage::Waiting };
+        let core = CoreState { kernel, search: CtaCountSearch::new(facts.ctas_per_sm), stage: CoreStage::Waiting };
         let limit = core.search.count();
         self.cores = vec![core; seen.sms.rows().len()];
         let reason = format!("{kernel} begins with half of the {} CTAs that fit", facts.ctas_per_sm);
         out.decide_because(Decision::CtaLimit { sm: None, limit }, reason);
     }
 
-    fn count(&mut self, sms: &Table<'_>) {
+    fn add_counts(&mut self, sms: &ObservationTable<'_>) {
         if self.columns.is_empty() {
             let names = if self.whole_core { &["stalled_core_cycles"] } else { &STALL_COUNTERS[..] };
             self.columns = names.iter().map(|name| sms.column(name).expect("an SM counts its stalls")).collect();
         }
         for (core, row) in self.cores.iter_mut().zip(sms.rows()) {
-            if let Stage::Sample { stalled, .. } = &mut core.stage {
+            if let CoreStage::Sample { stalled, .. } = &mut core.stage {
                 *stalled += self.columns.iter().map(|&column| row[column]).sum::<u64>();
             }
         }
@@ -141,17 +141,17 @@ impl PerfSat {
     /// Counts the CTAs that end after every core has settled, if the run is to end some waves later.
     fn update_ending(&mut self, seen: &Observation<'_>) {
         match &mut self.ending {
-            Ending::Searching { waves, longest } if self.cores.iter().all(|core| matches!(core.stage, Stage::Done)) => {
+            RunEnding::Searching { waves, longest } if self.cores.iter().all(|core| matches!(core.stage, CoreStage::Done)) => {
                 let wave: u64 = self.cores.iter().map(|core| u64::from(core.search.count())).sum();
                 let (left, longest) = (u64::from(*waves) * wave, *longest);
-                self.ending = Ending::Settled { left, longest, next: seen.cycle.after(longest) };
+                self.ending = RunEnding::Settled { left, longest, next: seen.cycle.after(longest) };
             }
-            Ending::Settled { left, longest, next } => {
+            RunEnding::Settled { left, longest, next } => {
                 let column = seen.grid.column("ctas_done").expect("the grid scheduler counts CTAs that ended");
                 *left = left.saturating_sub(seen.grid.sum(column));
                 *next = seen.cycle.after(*longest);
                 if *left == 0 {
-                    self.ending = Ending::Over;
+                    self.ending = RunEnding::Over;
                 }
             }
             _ => {}
@@ -159,28 +159,28 @@ impl PerfSat {
     }
 }
 
-impl Core {
+impl CoreState {
     /// Handles the end of a CTA: the time of the core's first CTA determines the length of its samples.
     fn cta_ended(&mut self, kernel: KernelIndex, at: Cycle, now: Cycle, factor: f64, most: u32) {
-        if let Stage::First { begun } = self.stage
+        if let CoreStage::First { begun } = self.stage
             && kernel == self.kernel
         {
             let period = ((at.0 - begun.0) as f64 * f64::from(most) * factor).ceil().max(1.0) as u64;
-            let next = Stage::Sample { period, end: now.after(period), stalled: 0 };
-            self.stage = if self.search.state() == State::Settled { Stage::Done } else { next };
+            let next = CoreStage::Sample { period, end: now.after(period), stalled: 0 };
+            self.stage = if self.search.state() == SearchState::Settled { CoreStage::Done } else { next };
         }
     }
 
     /// Ends the sample if it is due; returns its CTA count and its stalled cycles.
     fn end_due_sample(&mut self, now: Cycle) -> Option<(u32, u64)> {
-        let Stage::Sample { period, end, stalled } = self.stage else { return None };
+        let CoreStage::Sample { period, end, stalled } = self.stage else { return None };
         if end > now {
             return None;
         }
         let count = self.search.count();
         self.search.add_sample(stalled);
-        let next = Stage::Sample { period, end: now.after(period), stalled: 0 };
-        self.stage = if self.search.state() == State::Settled { Stage::Done } else { next };
+        let next = CoreStage::Sample { period, end: now.after(period), stalled: 0 };
+        self.stage = if self.search.state() == SearchState::Settled { CoreStage::Done } else { next };
         Some((count, stalled))
     }
 }
@@ -194,19 +194,19 @@ impl Controller for PerfSat {
         let on = |selector| Trigger::On(selector);
         let mut triggers = vec![Trigger::Start, on(EventSelector::KernelStarted(None)), on(EventSelector::KernelEnded(None))];
         // An SM is observed until its first CTA ends.
-        let firsts = (0..).zip(&self.cores).filter(|(_, core)| matches!(core.stage, Stage::Waiting | Stage::First { .. }));
+        let firsts = (0..).zip(&self.cores).filter(|(_, core)| matches!(core.stage, CoreStage::Waiting | CoreStage::First { .. }));
         triggers.extend(firsts.map(|(sm, _)| on(EventSelector::CtaEnded(Some(SmId(sm))))));
         triggers
     }
 
     fn alarm(&self) -> Option<Cycle> {
-        let end = |core: &Core| if let Stage::Sample { end, .. } = core.stage { Some(end) } else { None };
-        let look = if let Ending::Settled { next, .. } = self.ending { Some(next) } else { None };
+        let end = |core: &CoreState| if let CoreStage::Sample { end, .. } = core.stage { Some(end) } else { None };
+        let look = if let RunEnding::Settled { next, .. } = self.ending { Some(next) } else { None };
         self.cores.iter().filter_map(end).chain(look).min()
     }
 
     fn is_over(&self) -> bool {
-        matches!(self.ending, Ending::Over)
+        matches!(self.ending, RunEnding::Over)
     }
 
     fn knobs(&self) -> KnobSet {
@@ -215,15 +215,15 @@ impl Controller for PerfSat {
 
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         if self.cores.is_empty() {
-            self.prepare(KernelIndex(0), seen, out);
+            self.prepare_kernel(KernelIndex(0), seen, out);
         }
-        self.count(&seen.sms);
+        self.add_counts(&seen.sms);
         for sm in 0..self.cores.len() {
             let core = &mut self.cores[sm];
             let Some((count, stalled)) = core.end_due_sample(seen.cycle) else { continue };
             let sm = SmId(sm as u16);
             out.signal(Some(sm), "stalled_cycles", stalled as f64);
-            if core.search.state() == State::Settled {
+            if core.search.state() == SearchState::Settled {
                 out.signal(Some(sm), "settled", f64::from(core.search.count()));
             }
             let reason = format!("{stalled} stalled cycles at {count} CTAs: {}", core.search.state());
@@ -232,16 +232,16 @@ impl Controller for PerfSat {
         for event in seen.events {
             match event.kind {
                 // The limit is set before the next kernel's CTAs are dispatched.
-                EventKind::KernelEnded(kernel) => self.prepare(KernelIndex(kernel.0 + 1), seen, out),
+                EventKind::KernelEnded(kernel) => self.prepare_kernel(KernelIndex(kernel.0 + 1), seen, out),
                 EventKind::KernelStarted(kernel) => {
                     if self.cores.first().is_none_or(|core| core.kernel != kernel) {
-                        self.prepare(kernel, seen, out);
+                        self.prepare_kernel(kernel, seen, out);
                     }
-                    self.cores.iter_mut().for_each(|core| core.stage = Stage::First { begun: event.cycle });
+                    self.cores.iter_mut().for_each(|core| core.stage = CoreStage::First { begun: event.cycle });
                 }
                 EventKind::CtaEnded(sm, kernel) => {
                     let most = seen.facts.kernels.get(kernel.index()).map_or(1, |facts| facts.ctas_per_sm);
-                    if let (Ending::Searching { longest, .. }, Stage::First { begun }) =
+                    if let (RunEnding::Searching { longest, .. }, CoreStage::First { begun }) =
                         (&mut self.ending, self.cores[usize::from(sm.0)].stage)
                     {
                         *longest = (*longest).max(event.cycle.0 - begun.0);
@@ -258,25 +258,25 @@ impl Controller for PerfSat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made;
-    use warpshard_policy::testing::{Numbers, Scene};
+    use crate::built_policy;
+    use warpshard_policy::testing::{CounterTable, Scene};
 
     const KERNEL: KernelIndex = KernelIndex(0);
 
     /// A scene of two SMs on which 8 CTAs fit.
-    fn scene() -> Scene {
+    fn example_scene() -> Scene {
         let columns = [&["issued", "stall_no_warps"], &STALL_COUNTERS[..]].concat();
-        Scene { sms: Numbers::named(&columns), ..Scene::with_kernel(1000, 8) }
+        Scene { sms: CounterTable::named(&columns), ..Scene::with_kernel(1000, 8) }
     }
 
-    fn stalls(scene: &mut Scene, of: [u64; 2]) {
+    fn set_stalls(scene: &mut Scene, of: [u64; 2]) {
         scene.sms.values = of.iter().flat_map(|&stalled| [1000, 1000, 0, stalled - 6, 1, 1, 1, 1, 2, 0]).collect();
     }
 
     #[test]
     fn a_sample_lasts_as_long_as_the_first_cta_times_the_ctas_that_fit() {
-        let (mut scene, mut policy) = (scene(), made(PerfSat::NAME, ""));
-        stalls(&mut scene, [100, 100]);
+        let (mut scene, mut policy) = (example_scene(), built_policy(PerfSat::NAME, ""));
+        set_stalls(&mut scene, [100, 100]);
         let start = scene.cut(&mut *policy, 0, &[]);
         assert_eq!(start, "cta_limit 4 on every SM: kernel 0 begins with half of the 8 CTAs that fit");
         assert_eq!(scene.cut(&mut *policy, 50, &[EventKind::KernelStarted(KERNEL)]), "");
@@ -292,9 +292,9 @@ mod tests {
 
     #[test]
     fn whole_core_counts_only_cycles_with_all_warps_stalled() {
-        let mut policy = made(PerfSat::NAME, "whole_core = true");
+        let mut policy = built_policy(PerfSat::NAME, "whole_core = true");
         let columns = [&["issued", "stalled_core_cycles", "stall_no_warps"], &STALL_COUNTERS[..]].concat();
-        let mut scene = Scene { sms: Numbers::named(&columns), ..scene() };
+        let mut scene = Scene { sms: CounterTable::named(&columns), ..example_scene() };
         scene.sms.values = [[1000, 70, 1000, 9, 9, 9, 9, 9, 9, 9, 9]; 2].concat();
         scene.cut(&mut *policy, 0, &[]);
         scene.cut(&mut *policy, 50, &[EventKind::KernelStarted(KERNEL)]);
@@ -305,9 +305,9 @@ mod tests {
 
     #[test]
     fn cores_search_independently_and_keep_their_result() {
-        let (mut scene, mut policy) = (scene(), made(PerfSat::NAME, ""));
+        let (mut scene, mut policy) = (example_scene(), built_policy(PerfSat::NAME, ""));
         let ended = |sm| EventKind::CtaEnded(SmId(sm), KERNEL);
-        stalls(&mut scene, [6, 6]);
+        set_stalls(&mut scene, [6, 6]);
         scene.cut(&mut *policy, 0, &[]);
         scene.cut(&mut *policy, 0, &[EventKind::KernelStarted(KERNEL)]);
         scene.cut(&mut *policy, 10, &[ended(0), ended(1)]);
@@ -316,7 +316,7 @@ mod tests {
         let limits: Vec<String> = (1..)
             .zip(samples)
             .map(|(i, of)| {
-                stalls(&mut scene, of);
+                set_stalls(&mut scene, of);
                 scene.cut(&mut *policy, 10 + 80 * i, &[])
             })
             .collect();
@@ -330,17 +330,17 @@ mod tests {
 
     #[test]
     fn a_run_ends_some_waves_after_the_last_core_has_settled() {
-        let mut scene = Scene { grid: Numbers::named(&["ctas_done"]), ..scene() };
-        let mut policy = made(PerfSat::NAME, "stop_after = 2");
+        let mut scene = Scene { grid: CounterTable::named(&["ctas_done"]), ..example_scene() };
+        let mut policy = built_policy(PerfSat::NAME, "stop_after = 2");
         scene.facts.kernels[0].ctas_per_sm = 2;
-        stalls(&mut scene, [100, 100]);
+        set_stalls(&mut scene, [100, 100]);
         scene.grid.values = vec![0];
         scene.cut(&mut *policy, 0, &[]);
         scene.cut(&mut *policy, 0, &[EventKind::KernelStarted(KERNEL)]);
         scene.cut(&mut *policy, 30, &[EventKind::CtaEnded(SmId(0), KERNEL), EventKind::CtaEnded(SmId(1), KERNEL)]);
         // Both cores try 2 CTAs, and both samples there are lower.
         for (at, stalled) in [(90, 100), (150, 80), (210, 60)] {
-            stalls(&mut scene, [stalled, stalled]);
+            set_stalls(&mut scene, [stalled, stalled]);
             scene.cut(&mut *policy, at, &[]);
         }
         assert!(!policy.is_over());

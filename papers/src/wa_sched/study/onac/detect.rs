@@ -2,7 +2,7 @@
 //! extrapolated at the rate and the power of these waves.
 
 use warpshard_lab::job::Run;
-use warpshard_lab::verdict::Ended;
+use warpshard_lab::verdict::RunEnd;
 
 use super::published::{Parameters, published};
 
@@ -16,7 +16,7 @@ pub(super) fn waves_after(wave: f64) -> u32 {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Detection {
     /// The number of cores found; `None` if the grid was dispatched before.
-    pub(super) found: Option<u32>,
+    pub(super) found_cores: Option<u32>,
     /// Cycles from the start of the first sample to the end of the last sample, or to the end of the run.
     pub(super) cycles: u64,
     /// The number of cores and the IPC of each sample.
@@ -24,14 +24,14 @@ pub(super) struct Detection {
     /// Numbers of cores sampled after one core, and the number found.
     pub(super) estimates: Vec<u32>,
     /// The end of the run: of the whole grid, or extrapolated.
-    pub(super) ended: Ended,
+    pub(super) ended: RunEnd,
     /// Time and energy of the whole grid.
-    pub(super) whole: Whole,
+    pub(super) whole_grid: WholeGrid,
 }
 
 /// Time and energy of a whole grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Whole {
+pub(super) struct WholeGrid {
     /// Time in core cycles.
     pub(super) cycles: f64,
     /// Energy in joules.
@@ -40,7 +40,7 @@ pub(super) struct Whole {
 
 impl Detection {
     /// Evaluates a run under a search; the whole grid has `instructions` warp instructions.
-    pub(super) fn of(run: &Run, instructions: f64) -> Self {
+    pub(super) fn from_run(run: &Run, instructions: f64) -> Self {
         let cores = |name: &'static str| run.of_machine(name).map(|record| record.value as u32);
         let found = run.of_machine("found_cores").next_back();
         let mut estimates: Vec<u32> = cores("estimate_cores").filter(|cores| *cores > 1).collect();
@@ -49,27 +49,27 @@ impl Detection {
         let steady = |cycle: u64| cycle + run.cycles.saturating_sub(cycle) / published().own.parameters.parts;
         let from = found.map_or(0, |record| steady(record.cycle));
         Self {
-            found: found.map(|record| record.value as u32),
+            found_cores: found.map(|record| record.value as u32),
             cycles: run.of_machine("detection_cycles").next_back().map_or(run.cycles, |record| record.value as u64),
             samples: cores("sample_cores").zip(run.of_machine("sample_ipc").map(|record| record.value)).collect(),
             estimates,
-            ended: if run.ended { Ended::Whole } else { Ended::Extrapolated },
-            whole: whole(run, from, instructions),
+            ended: if run.ended { RunEnd::Whole } else { RunEnd::Extrapolated },
+            whole_grid: whole_grid(run, from, instructions),
         }
     }
 
     /// Returns the detection's share of the run, in percent.
-    pub(super) fn share(&self) -> f64 {
-        100.0 * self.cycles as f64 / self.whole.cycles.max(1.0)
+    pub(super) fn share_percent(&self) -> f64 {
+        100.0 * self.cycles as f64 / self.whole_grid.cycles.max(1.0)
     }
 }
 
 /// Returns time and energy of a whole grid: the simulated part, and the remaining instructions at the rate and power after cycle `from`.
-pub(super) fn whole(run: &Run, from: u64, instructions: f64) -> Whole {
+pub(super) fn whole_grid(run: &Run, from: u64, instructions: f64) -> WholeGrid {
     let rest = if run.ended { 0.0 } else { (instructions - run.issued as f64).max(0.0) };
-    let steady = run.stretch(from, run.cycles);
+    let steady = run.sum_within_or_all(from, run.cycles);
     let cycles = rest / steady.rate().max(f64::MIN_POSITIVE);
-    Whole { cycles: run.cycles as f64 + cycles, joules: run.joules() + cycles * steady.joules_per_cycle() }
+    WholeGrid { cycles: run.cycles as f64 + cycles, joules: run.joules() + cycles * steady.joules_per_cycle() }
 }
 
 #[cfg(test)]
@@ -77,11 +77,11 @@ mod tests {
     use super::*;
     use warpshard_lab::job::{Record, Row};
 
-    fn record(cycle: u64, name: &str, value: f64) -> Record {
+    fn timeline_record(cycle: u64, name: &str, value: f64) -> Record {
         Record { cycle, sm: None, name: name.into(), value }
     }
 
-    fn run() -> Run {
+    fn example_run() -> Run {
         let row = |issued| Row { cycles: 1000, issued, joules: issued as f64 / 1e3, ..Row::default() };
         Run {
             cycles: 11_000,
@@ -90,27 +90,27 @@ mod tests {
             ended: false,
             rows: std::iter::once(row(9000)).chain((0..2).map(|_| row(1000))).chain((0..8).map(|_| row(5000))).collect(),
             records: vec![
-                record(300, "sample_cores", 32.0),
-                record(300, "sample_ipc", 9.0),
-                record(300, "estimate_cores", 1.0),
-                record(600, "sample_cores", 1.0),
-                record(600, "sample_ipc", 1.0),
-                record(600, "estimate_cores", 9.0),
-                record(1000, "sample_cores", 9.0),
-                record(1000, "sample_ipc", 9.0),
-                record(1000, "found_cores", 9.0),
-                record(1000, "detection_cycles", 900.0),
+                timeline_record(300, "sample_cores", 32.0),
+                timeline_record(300, "sample_ipc", 9.0),
+                timeline_record(300, "estimate_cores", 1.0),
+                timeline_record(600, "sample_cores", 1.0),
+                timeline_record(600, "sample_ipc", 1.0),
+                timeline_record(600, "estimate_cores", 9.0),
+                timeline_record(1000, "sample_cores", 9.0),
+                timeline_record(1000, "sample_ipc", 9.0),
+                timeline_record(1000, "found_cores", 9.0),
+                timeline_record(1000, "detection_cycles", 900.0),
             ],
         }
     }
 
     #[test]
     fn the_rest_of_a_grid_is_extrapolated_at_the_rate_after_draining() {
-        let found = Detection::of(&run(), 110_000.0);
-        assert_eq!((found.whole.cycles, found.whole.joules), (11_000.0 + 10_000.0, 51.0 + 50.0));
-        assert_eq!((found.found, found.cycles, found.estimates.as_slice()), (Some(9), 900, &[9][..]));
+        let found = Detection::from_run(&example_run(), 110_000.0);
+        assert_eq!((found.whole_grid.cycles, found.whole_grid.joules), (11_000.0 + 10_000.0, 51.0 + 50.0));
+        assert_eq!((found.found_cores, found.cycles, found.estimates.as_slice()), (Some(9), 900, &[9][..]));
         assert_eq!(found.samples, [(32, 9.0), (1, 1.0), (9, 9.0)]);
-        assert!(found.ended == Ended::Extrapolated && (found.share() - 100.0 * 900.0 / 21_000.0).abs() < 1e-9);
+        assert!(found.ended == RunEnd::Extrapolated && (found.share_percent() - 100.0 * 900.0 / 21_000.0).abs() < 1e-9);
     }
 
     #[test]
@@ -120,10 +120,10 @@ mod tests {
 
     #[test]
     fn a_search_without_a_result_takes_the_whole_run() {
-        let run = Run { records: vec![record(300, "estimate_cores", 31.0)], ended: true, ..run() };
-        let none = Detection::of(&run, 1e9);
-        assert_eq!((none.found, none.cycles, none.ended), (None, 11_000, Ended::Whole));
-        assert_eq!(none.whole, Whole { cycles: 11_000.0, joules: 51.0 });
+        let run = Run { records: vec![timeline_record(300, "estimate_cores", 31.0)], ended: true, ..example_run() };
+        let none = Detection::from_run(&run, 1e9);
+        assert_eq!((none.found_cores, none.cycles, none.ended), (None, 11_000, RunEnd::Whole));
+        assert_eq!(none.whole_grid, WholeGrid { cycles: 11_000.0, joules: 51.0 });
         assert_eq!(none.estimates, [31]);
     }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use warpshard_lab::published::{Published, read};
 
-use super::super::{CoreType, Launch};
+use super::super::{CoreType, ProgramLaunch};
 
 /// The study's own part of its published file.
 #[derive(Clone, Debug, Deserialize)]
@@ -15,7 +15,7 @@ use super::super::{CoreType, Launch};
 pub(super) struct StudySection {
     pub(super) parameters: Parameters,
     pub(super) shown: KernelGroups,
-    pub(super) kernel: Vec<Entry>,
+    pub(super) kernel: Vec<KernelEntry>,
 }
 
 /// Parameters of the runs, explained in the published file.
@@ -45,7 +45,7 @@ pub(super) struct KernelGroups {
 /// A row of Table 4.4, with the text's statements about the kernel.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry {
+pub(super) struct KernelEntry {
     pub(super) name: String,
     pub(super) ctas: u32,
     #[serde(default)]
@@ -53,15 +53,15 @@ pub(super) struct Entry {
     pub(super) cores: Option<u32>,
     pub(super) first: Option<u32>,
     /// The program launch that can replace the kernel's model.
-    pub(super) program: Option<Launch>,
+    pub(super) program: Option<ProgramLaunch>,
 }
 
 /// The subject of a published mean over kernels.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Subject {
+pub(super) struct ValueSelector {
     pub(super) quantity: Quantity,
-    pub(super) scheme: Option<Scheme>,
+    pub(super) scheme: Option<DetectionScheme>,
     /// The published type of the kernels; `None` for all kernels.
     #[serde(rename = "type")]
     pub(super) of: Option<CoreType>,
@@ -84,14 +84,14 @@ pub(super) enum Quantity {
 /// A search for the number of cores.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Scheme {
+pub(super) enum DetectionScheme {
     /// Estimates from a line through the last two samples.
     Onac,
     /// One core fewer per sample.
     SeqDet,
 }
 
-impl Scheme {
+impl DetectionScheme {
     pub(super) const ALL: [Self; 2] = [Self::Onac, Self::SeqDet];
 
     /// Returns the thesis's name of the search.
@@ -111,7 +111,7 @@ impl Scheme {
     }
 }
 
-pub(super) fn published() -> &'static Published<StudySection, Subject> {
-    static READ: OnceLock<Published<StudySection, Subject>> = OnceLock::new();
-    READ.get_or_init(|| read("onac", include_str!("../../published/onac.toml")))
+pub(super) fn published() -> &'static Published<StudySection, ValueSelector> {
+    static PUBLISHED_FILE: OnceLock<Published<StudySection, ValueSelector>> = OnceLock::new();
+    PUBLISHED_FILE.get_or_init(|| read("onac", include_str!("../../published/onac.toml")))
 }

@@ -2,7 +2,7 @@
 
 use warpshard_base::WarpMask;
 
-use super::{Order, View};
+use super::{SchedulerOrder, WarpView};
 
 /// The slot at which the next search begins.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
@@ -18,9 +18,9 @@ impl Lrr {
     }
 }
 
-impl Order for Lrr {
+impl SchedulerOrder for Lrr {
     #[inline]
-    fn pick(&mut self, ready: u64, _: &View<'_>) -> usize {
+    fn pick(&mut self, ready: u64, _: &WarpView<'_>) -> usize {
         self.first_in_turn(ready)
     }
 }
@@ -31,7 +31,7 @@ mod tests {
     use crate::sm::core::MAX_WARPS;
     use crate::sm::phases::NO_PHASES;
 
-    const VIEW: View<'_> = View { age: &[0; MAX_WARPS], distance: &NO_PHASES, cta: &[0; MAX_WARPS], kernels: &[] };
+    const VIEW: WarpView<'_> = WarpView { age: &[0; MAX_WARPS], distance: &NO_PHASES, cta: &[0; MAX_WARPS], kernels: &[] };
 
     #[test]
     fn slots_rotate_and_unready_slots_are_skipped() {

@@ -18,11 +18,11 @@ use warpshard_seam::{BoxedWarpOrder, UserPolicies, WarpSite, Warps};
 
 use super::super::core::{MAX_WARPS, oldest_of};
 
-pub(super) use two_level::{Conditions, Sort, TwoLevel};
+pub(super) use two_level::{ActiveQueueSort, TwoLevel, WarpConditions};
 
 /// The state of the warps that an order may use, by slot.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct View<'a> {
+pub(super) struct WarpView<'a> {
     /// Order of launch; an older warp has a smaller number.
     pub(super) age: &'a [u32; MAX_WARPS],
     /// Sum of the latencies from the front instruction to the end of its phase, if phases are known.
@@ -33,7 +33,7 @@ pub(super) struct View<'a> {
     pub(super) kernels: &'a [KernelIndex],
 }
 
-impl View<'_> {
+impl WarpView<'_> {
     /// Returns the kernel of a warp.
     #[inline]
     fn kernel(&self, warp: usize) -> KernelIndex {
@@ -42,9 +42,9 @@ impl View<'_> {
 }
 
 /// The order in which one scheduler considers its warps, with its state.
-trait Order {
+trait SchedulerOrder {
     /// Returns the warp of the set `ready` that issues now.
-    fn pick(&mut self, ready: u64, view: &View<'_>) -> usize;
+    fn pick(&mut self, ready: u64, view: &WarpView<'_>) -> usize;
 }
 
 /// Defines the enumeration of all orders from a row for each value of `gpu.sm.order`: the value, and the order within a set of warps.
@@ -52,13 +52,13 @@ macro_rules! orders {
     ($($name:ident => $order:ty,)*) => {
         /// The order of a scheduler; a call is a `match`.
         #[derive(Clone, Debug, warpshard_state::State)]
-        pub(super) enum AnyOrder {
+        pub(super) enum AnySchedulerOrder {
             $($name($order),)*
             // The order of the calling program, boxed so that the other variants stay small.
             Own(Box<BoxedWarpOrder>),
         }
 
-        impl AnyOrder {
+        impl AnySchedulerOrder {
             /// Creates the order of a machine, before the first issue.
             ///
             /// # Panics
@@ -68,7 +68,7 @@ macro_rules! orders {
                     $(WarpOrder::$name => Self::$name(<$order>::default()),)*
                     WarpOrder::Own => {
                         let Some(maker) = &own.warp_order else { panic!("the calling program supplied no order of warps") };
-                        Self::Own(Box::new(maker.make(site)))
+                        Self::Own(Box::new(maker.create(site)))
                     }
                 }
             }
@@ -77,12 +77,12 @@ macro_rules! orders {
             // Loose round robin, the order of most machines, is inlined into each issue. The other orders are calls, because their use of
             // registers would cost each issue more than the selection.
             #[inline]
-            pub(super) fn pick<'a>(&mut self, ready: u64, view: impl FnOnce() -> View<'a>) -> usize {
+            pub(super) fn pick<'a>(&mut self, ready: u64, view: impl FnOnce() -> WarpView<'a>) -> usize {
                 if let Self::Lrr(order) = self { order.first_in_turn(ready) } else { self.pick_by_call(ready, &view()) }
             }
 
             #[inline(never)]
-            fn pick_by_call(&mut self, ready: u64, view: &View<'_>) -> usize {
+            fn pick_by_call(&mut self, ready: u64, view: &WarpView<'_>) -> usize {
                 match self {
                     $(Self::$name(order) => order.pick(ready, view),)*
                     Self::Own(order) => pick_own(order, ready, view),
@@ -104,23 +104,23 @@ orders! {
     TwoLevelPhase => lrr::Lrr,
 }
 
-const _: () = assert!(size_of::<AnyOrder>() <= 16);
+const _: () = assert!(size_of::<AnySchedulerOrder>() <= 16);
 
 /// Returns the warp that an order of the calling program selects.
 #[cold]
-fn pick_own(order: &mut BoxedWarpOrder, ready: u64, view: &View<'_>) -> usize {
-    let View { age, distance, cta, kernels } = *view;
+fn pick_own(order: &mut BoxedWarpOrder, ready: u64, view: &WarpView<'_>) -> usize {
+    let WarpView { age, distance, cta, kernels } = *view;
     let warp = order.0.pick(ready, &Warps { age, distance, cta, kernels });
     assert!(warp < MAX_WARPS && ready >> warp & 1 != 0, "the order of warps `{}` picked slot {warp}, which cannot issue", order.0.name());
     warp
 }
 
 /// Returns the sort key of the active queue of a two-level order; `None` for orders of one level.
-pub(super) fn sort(order: WarpOrder) -> Option<Sort> {
+pub(super) fn sort(order: WarpOrder) -> Option<ActiveQueueSort> {
     match order {
-        WarpOrder::TwoLevelLrr => Some(Sort::Arrival),
-        WarpOrder::TwoLevelOldest => Some(Sort::Age),
-        WarpOrder::TwoLevelPhase => Some(Sort::Phase),
+        WarpOrder::TwoLevelLrr => Some(ActiveQueueSort::Arrival),
+        WarpOrder::TwoLevelOldest => Some(ActiveQueueSort::Age),
+        WarpOrder::TwoLevelPhase => Some(ActiveQueueSort::Phase),
         _ => None,
     }
 }

@@ -13,7 +13,7 @@ use super::super::super::core::{MAX_WARPS, bits};
 
 /// Sort keys of the active queue when warps join it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub(in crate::sm) enum Sort {
+pub(in crate::sm) enum ActiveQueueSort {
     /// Order of arrival.
     Arrival,
     /// Oldest warp first.
@@ -24,7 +24,7 @@ pub(in crate::sm) enum Sort {
 
 /// Conditions of the warps of an SM.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sm) struct Conditions<'a> {
+pub(in crate::sm) struct WarpConditions<'a> {
     /// Resident warps with instructions left to issue.
     pub(in crate::sm) running: u64,
     /// Warps that wait for a long operation.
@@ -37,7 +37,7 @@ pub(in crate::sm) struct Conditions<'a> {
 
 /// The queues of one scheduler.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Queues {
+struct SchedulerQueues {
     /// The warp slots of the scheduler.
     slots: u64,
     ready: u64,
@@ -50,15 +50,15 @@ struct Queues {
 /// The queues of the schedulers of an SM.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(in crate::sm) struct TwoLevel {
-    sort: Sort,
+    sort: ActiveQueueSort,
     capacity: u32,
-    queues: Box<[Queues]>,
+    queues: Box<[SchedulerQueues]>,
 }
 
 impl TwoLevel {
     /// Creates empty queues; `slots` are the warp slots of each scheduler, and `capacity` is the size of a ready queue.
-    pub(in crate::sm) fn new(sort: Sort, capacity: u32, slots: &[u64]) -> Self {
-        let queues = |&slots: &u64| Queues { slots, ready: 0, pending: 0, active: Vec::with_capacity(MAX_WARPS), active_mask: 0 };
+    pub(in crate::sm) fn new(sort: ActiveQueueSort, capacity: u32, slots: &[u64]) -> Self {
+        let queues = |&slots: &u64| SchedulerQueues { slots, ready: 0, pending: 0, active: Vec::with_capacity(MAX_WARPS), active_mask: 0 };
         Self { sort, capacity, queues: slots.iter().map(queues).collect() }
     }
 
@@ -69,12 +69,12 @@ impl TwoLevel {
 
     /// Returns true if an update would change nothing.
     #[inline]
-    pub(in crate::sm) fn is_settled(&self, now: &Conditions<'_>) -> bool {
+    pub(in crate::sm) fn is_settled(&self, now: &WarpConditions<'_>) -> bool {
         self.queues.iter().all(|queues| queues.is_settled(now, self.capacity))
     }
 
     /// Moves warps between the queues according to their conditions.
-    pub(in crate::sm) fn update(&mut self, now: &Conditions<'_>) {
+    pub(in crate::sm) fn update(&mut self, now: &WarpConditions<'_>) {
         for queues in &mut self.queues {
             if !queues.is_settled(now, self.capacity) {
                 queues.update(now, self.sort, self.capacity);
@@ -83,9 +83,9 @@ impl TwoLevel {
     }
 }
 
-impl Queues {
+impl SchedulerQueues {
     #[inline]
-    fn is_settled(&self, now: &Conditions<'_>, capacity: u32) -> bool {
+    fn is_settled(&self, now: &WarpConditions<'_>, capacity: u32) -> bool {
         let known = self.ready | self.pending | self.active_mask;
         let running = now.running & self.slots;
         known == running
@@ -94,7 +94,7 @@ impl Queues {
             && (self.active_mask == 0 || self.ready.count_ones() >= capacity)
     }
 
-    fn update(&mut self, now: &Conditions<'_>, sort: Sort, capacity: u32) {
+    fn update(&mut self, now: &WarpConditions<'_>, sort: ActiveQueueSort, capacity: u32) {
         let running = now.running & self.slots;
         let new = running & !(self.ready | self.pending | self.active_mask);
         let joins = running & !now.waiting & (new | self.pending);
@@ -110,9 +110,9 @@ impl Queues {
         if joins != 0 {
             let age = |warp: u8| now.age[usize::from(warp)];
             match sort {
-                Sort::Arrival => {}
-                Sort::Age => self.active.sort_unstable_by_key(|&warp| age(warp)),
-                Sort::Phase => self.active.sort_unstable_by_key(|&warp| (now.length[usize::from(warp)], age(warp))),
+                ActiveQueueSort::Arrival => {}
+                ActiveQueueSort::Age => self.active.sort_unstable_by_key(|&warp| age(warp)),
+                ActiveQueueSort::Phase => self.active.sort_unstable_by_key(|&warp| (now.length[usize::from(warp)], age(warp))),
             }
         }
         let free = capacity.saturating_sub(self.ready.count_ones()) as usize;
@@ -126,22 +126,22 @@ impl Queues {
 mod tests {
     use super::*;
 
-    struct Core {
+    struct TestQueues {
         queues: TwoLevel,
         age: [u32; MAX_WARPS],
         length: [u16; MAX_WARPS],
     }
 
-    impl Core {
+    impl TestQueues {
         /// Creates eight warps of one scheduler, launched in the order of their slots, with a ready queue of three.
-        fn new(sort: Sort) -> Self {
+        fn new(sort: ActiveQueueSort) -> Self {
             let mut age = [0; MAX_WARPS];
             (0..).zip(&mut age).for_each(|(i, age)| *age = i);
             Self { queues: TwoLevel::new(sort, 3, &[0xff]), age, length: [0; MAX_WARPS] }
         }
 
         fn ready(&mut self, waiting: u64) -> u64 {
-            let now = Conditions { running: 0xff, waiting, age: &self.age, length: &self.length };
+            let now = WarpConditions { running: 0xff, waiting, age: &self.age, length: &self.length };
             self.queues.update(&now);
             assert!(self.queues.is_settled(&now));
             self.queues.ready()
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_waiting_warp_is_replaced_by_the_head_of_the_active_queue() {
-        let mut core = Core::new(Sort::Arrival);
+        let mut core = TestQueues::new(ActiveQueueSort::Arrival);
         assert_eq!(core.ready(0), 0b0000_0111);
         assert_eq!(core.ready(0b010), 0b0000_1101);
         assert_eq!(core.ready(0b111), 0b0011_1000);
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn without_sorting_a_returning_warp_joins_the_tail() {
-        let mut core = Core::new(Sort::Arrival);
+        let mut core = TestQueues::new(ActiveQueueSort::Arrival);
         core.ready(0);
         core.ready(0b001);
         core.ready(0b000);
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn sorted_by_age_a_returning_warp_precedes_younger_ones() {
-        let mut core = Core::new(Sort::Age);
+        let mut core = TestQueues::new(ActiveQueueSort::Age);
         core.ready(0);
         core.ready(0b001);
         core.ready(0b000);
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn sorted_by_phase_the_shortest_next_phase_comes_first() {
-        let mut core = Core::new(Sort::Phase);
+        let mut core = TestQueues::new(ActiveQueueSort::Phase);
         core.ready(0);
         core.length[..8].copy_from_slice(&[0, 0, 0, 30, 40, 20, 10, 50]);
         core.ready(0b001);
@@ -188,9 +188,9 @@ mod tests {
 
     #[test]
     fn warps_that_ended_leave_and_new_ones_join_the_tail() {
-        let mut core = Core::new(Sort::Arrival);
+        let mut core = TestQueues::new(ActiveQueueSort::Arrival);
         core.ready(0);
-        let ended = Conditions { running: 0b1111_1100, waiting: 0, age: &core.age, length: &core.length };
+        let ended = WarpConditions { running: 0b1111_1100, waiting: 0, age: &core.age, length: &core.length };
         core.queues.update(&ended);
         assert_eq!(core.queues.ready(), 0b0001_1100);
         assert_eq!(core.ready(0b0001_1100), 0b1110_0000, "the two new warps come after warps 5 to 7");
@@ -199,8 +199,8 @@ mod tests {
 
     #[test]
     fn schedulers_have_private_queues() {
-        let mut core = Core::new(Sort::Arrival);
-        core.queues = TwoLevel::new(Sort::Arrival, 1, &[0b0101_0101, 0b1010_1010]);
+        let mut core = TestQueues::new(ActiveQueueSort::Arrival);
+        core.queues = TwoLevel::new(ActiveQueueSort::Arrival, 1, &[0b0101_0101, 0b1010_1010]);
         assert_eq!(core.ready(0), 0b0000_0011);
     }
 }

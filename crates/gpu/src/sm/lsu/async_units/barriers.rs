@@ -28,26 +28,26 @@ struct WaitingWarp {
 /// The barriers of an SM.
 #[derive(Debug, Default, warpshard_state::State)]
 pub(super) struct Barriers {
-    all: Vec<PlacedBarrier>,
-    waiting: Vec<WaitingWarp>,
+    placed_barriers: Vec<PlacedBarrier>,
+    waiting_warps: Vec<WaitingWarp>,
 }
 
 /// Returns the address within the shared memory of a CTA, without the rank of the CTA in its cluster.
-pub(super) fn within(address: u32) -> u32 {
+pub(super) fn address_in_cta(address: u32) -> u32 {
     address & 0x00ff_ffff
 }
 
 impl Barriers {
     fn find(&mut self, cta: u8, address: u32) -> Option<&mut Mbarrier> {
-        self.all.iter_mut().find(|placed| (placed.cta, placed.address) == (cta, address)).map(|placed| &mut placed.state)
+        self.placed_barriers.iter_mut().find(|placed| (placed.cta, placed.address) == (cta, address)).map(|placed| &mut placed.state)
     }
 
     /// Applies an operation other than a wait; returns true if a phase ended.
     pub(super) fn apply(&mut self, cta: u8, access: BarrierAccess) -> bool {
-        let address = within(access.address);
+        let address = address_in_cta(access.address);
         match (access.op, self.find(cta, address)) {
             (BarrierOp::Write(word), Some(state)) => *state = Mbarrier::of(word),
-            (BarrierOp::Write(word), None) => self.all.push(PlacedBarrier { cta, address, state: Mbarrier::of(word) }),
+            (BarrierOp::Write(word), None) => self.placed_barriers.push(PlacedBarrier { cta, address, state: Mbarrier::of(word) }),
             (BarrierOp::Arrive { arrivals, bytes, drops }, Some(state)) => {
                 if drops {
                     state.arrivals = state.arrivals.saturating_sub(arrivals.into());
@@ -63,24 +63,24 @@ impl Barriers {
 
     /// Records that a phase of a barrier has just ended, if a recording needs it.
     pub(super) fn note_end(&self, cta: u8, address: u32, core: &mut Core) {
-        let address = within(address);
-        let state = || self.all.iter().find(|placed| (placed.cta, placed.address) == (cta, address));
+        let address = address_in_cta(address);
+        let state = || self.placed_barriers.iter().find(|placed| (placed.cta, placed.address) == (cta, address));
         core.record_async(cta, || AsyncEventKind::PhaseEnds { address, parity: state().is_some_and(|placed| !placed.state.phase) });
     }
 
     /// Adds the delivered bytes of a copy; returns true if a phase ended.
     pub(super) fn complete(&mut self, cta: u8, address: u32, bytes: u32) -> bool {
-        self.find(cta, within(address)).is_some_and(|state| state.arrive(0, -i64::from(bytes)))
+        self.find(cta, address_in_cta(address)).is_some_and(|state| state.arrive(0, -i64::from(bytes)))
     }
 
     /// Returns the phases among `accesses` for which a warp of a CTA has to wait.
-    pub(super) fn incomplete(&mut self, cta: u8, accesses: &[BarrierAccess]) -> Vec<(u32, bool)> {
+    pub(super) fn incomplete_phases(&mut self, cta: u8, accesses: &[BarrierAccess]) -> Vec<(u32, bool)> {
         let mut phases = Vec::new();
         for access in accesses {
             if let BarrierOp::Wait(parity) = access.op
-                && self.find(cta, within(access.address)).is_some_and(|state| state.phase == parity)
+                && self.find(cta, address_in_cta(access.address)).is_some_and(|state| state.phase == parity)
             {
-                phases.push((within(access.address), parity));
+                phases.push((address_in_cta(access.address), parity));
             }
         }
         phases
@@ -88,12 +88,12 @@ impl Barriers {
 
     /// Adds a warp that waits for phases; `result` completes its instruction.
     pub(super) fn wait(&mut self, cta: u8, phases: Vec<(u32, bool)>, result: SharedResult) {
-        self.waiting.push(WaitingWarp { cta, phases, result });
+        self.waiting_warps.push(WaitingWarp { cta, phases, result });
     }
 
     /// Removes and returns the next completed wait; called after the end of a phase until none remains.
     pub(super) fn next_over(&mut self) -> Option<SharedResult> {
-        let Self { all, waiting } = self;
+        let Self { placed_barriers: all, waiting_warps: waiting } = self;
         let incomplete = |cta: u8, (address, parity): (u32, bool)| {
             all.iter().any(|placed| (placed.cta, placed.address) == (cta, address) && placed.state.phase == parity)
         };
@@ -103,19 +103,19 @@ impl Barriers {
 
     /// Returns true if a warp of `warps` waits.
     pub(super) fn holds(&self, warps: u64) -> bool {
-        self.waiting.iter().any(|wait| warps >> wait.result.warp & 1 != 0)
+        self.waiting_warps.iter().any(|wait| warps >> wait.result.warp & 1 != 0)
     }
 
     /// Discards the waits of `warps`.
     pub(super) fn squash(&mut self, warps: u64) {
-        self.waiting.retain(|wait| warps >> wait.result.warp & 1 == 0);
+        self.waiting_warps.retain(|wait| warps >> wait.result.warp & 1 == 0);
     }
 
     /// Adds a description of each waiting warp to `lines`, for the deadlock report.
     pub(super) fn describe(&self, lines: &mut Vec<String>) {
-        for wait in &self.waiting {
+        for wait in &self.waiting_warps {
             for (address, parity) in &wait.phases {
-                let state = self.all.iter().find(|placed| (placed.cta, placed.address) == (wait.cta, *address));
+                let state = self.placed_barriers.iter().find(|placed| (placed.cta, placed.address) == (wait.cta, *address));
                 let lacks = state.map_or_else(String::new, |placed| {
                     format!(", which lacks {} arrivals and {} bytes", placed.state.missing, placed.state.bytes)
                 });

@@ -71,7 +71,7 @@ pub(super) struct CompletedCopy {
 
 /// A memory request to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct BulkRequest {
     pub(super) addr: Addr,
     pub(super) sectors: SectorMask,
     /// The words of the line that the request writes, as a set.
@@ -90,23 +90,23 @@ pub(super) struct BulkUnit {
     sending: VecDeque<SendingCopy>,
     in_flight: Vec<Option<CopyInFlight>>,
     /// Copies that have begun.
-    begun: u64,
+    begun_copies: u64,
     /// Sectors of all copies that are requested and not received.
     open: u32,
     /// Cached tensor maps, the most recently used first.
     maps: VecDeque<u64>,
     /// The tensor map that is being fetched; true if it has arrived.
-    fetched: Option<(u64, bool)>,
+    fetched_map: Option<(u64, bool)>,
     /// Bytes that may still be sent in the cycle `at`.
     credit: u64,
     at: u64,
-    complete: VecDeque<(u64, CompletedCopy)>,
+    completed_copies: VecDeque<(u64, CompletedCopy)>,
 }
 
 /// Maximum number of copies in flight.
 const MAX_COPIES: usize = 255;
 /// The slot number in the token of a tensor map.
-const MAP_SLOT: u8 = 255;
+const TENSOR_MAP_SLOT: u8 = 255;
 
 impl BulkUnit {
     pub(super) fn new(spec: Spec) -> Self {
@@ -114,13 +114,13 @@ impl BulkUnit {
             spec,
             sending: VecDeque::new(),
             in_flight: Vec::new(),
-            begun: 0,
+            begun_copies: 0,
             open: 0,
             maps: VecDeque::new(),
-            fetched: None,
+            fetched_map: None,
             credit: 0,
             at: 0,
-            complete: VecDeque::new(),
+            completed_copies: VecDeque::new(),
         }
     }
 
@@ -133,8 +133,8 @@ impl BulkUnit {
     pub(super) fn begin(&mut self, copy: BulkCopy, (cta, warp): (u8, u8), (kernel, space): (KernelIndex, u64), now: u64) -> u64 {
         let BulkCopy { kind, bytes, barrier, ctas, map, pieces } = copy;
         let is_sm_to_sm = kind == BulkKind::Move;
-        let flight = CopyInFlight { number: self.begun, cta, warp, barrier, bytes, ctas, is_sm_to_sm, open: 0, sent: false };
-        self.begun += 1;
+        let flight = CopyInFlight { number: self.begun_copies, cta, warp, barrier, bytes, ctas, is_sm_to_sm, open: 0, sent: false };
+        self.begun_copies += 1;
         let slot = match self.in_flight.iter().position(Option::is_none) {
             Some(slot) => slot,
             None => {
@@ -152,16 +152,17 @@ impl BulkUnit {
     /// Returns the number of the last incomplete store of a warp.
     pub(super) fn last_store(&self, warp: u8) -> Option<u64> {
         let in_flight = self.in_flight.iter().flatten().filter(|copy| copy.warp == warp && copy.barrier.is_none()).map(|copy| copy.number);
-        let ending = self.complete.iter().filter(|(_, copy)| copy.warp == warp && copy.barrier.is_none()).map(|(_, copy)| copy.number);
+        let ending =
+            self.completed_copies.iter().filter(|(_, copy)| copy.warp == warp && copy.barrier.is_none()).map(|(_, copy)| copy.number);
         in_flight.chain(ending).max()
     }
 
     /// Returns the first cycle at or after `now` with an event; `can_send` is true if requests can be sent.
     pub(super) fn next_event(&self, now: u64, can_send: bool) -> u64 {
-        let complete = self.complete.front().map_or(u64::MAX, |(at, _)| *at);
+        let complete = self.completed_copies.front().map_or(u64::MAX, |(at, _)| *at);
         let sends = match self.sending.front() {
             Some(front) if front.at > now => front.at,
-            Some(front) if front.map != 0 && matches!(self.fetched, Some((map, false)) if map == front.map) => u64::MAX,
+            Some(front) if front.map != 0 && matches!(self.fetched_map, Some((map, false)) if map == front.map) => u64::MAX,
             Some(front) if front.pieces.is_empty() && front.map == 0 => now,
             Some(_) if can_send && self.open < self.spec.in_flight => now,
             _ => u64::MAX,
@@ -170,7 +171,7 @@ impl BulkUnit {
     }
 
     /// Returns the next request of cycle `now`, which the network accepts.
-    pub(super) fn next_request(&mut self, now: u64) -> Option<Request> {
+    pub(super) fn next_request(&mut self, now: u64) -> Option<BulkRequest> {
         let rate = |kind| {
             u64::from(if kind == BulkKind::Load || kind == BulkKind::Prefetch { self.spec.load_bytes } else { self.spec.store_bytes })
         };
@@ -184,27 +185,27 @@ impl BulkUnit {
             return None;
         }
         if front.map != 0 {
-            match self.fetched {
+            match self.fetched_map {
                 Some((map, false)) if map == front.map => return None,
                 _ => {}
             }
             let known = self.maps.iter().position(|map| *map == front.map);
-            if known.is_none() && self.fetched != Some((front.map, true)) {
-                self.fetched = Some((front.map, false));
+            if known.is_none() && self.fetched_map != Some((front.map, true)) {
+                self.fetched_map = Some((front.map, false));
                 let addr = Addr((front.map & !(LINE_BYTES - 1)).wrapping_add(front.space));
-                return Some(Request {
+                return Some(BulkRequest {
                     addr,
                     sectors: SectorMask::ALL,
                     words: u32::MAX,
                     op: MemOp::Read,
-                    slot: Some(MAP_SLOT),
+                    slot: Some(TENSOR_MAP_SLOT),
                     kernel: front.kernel,
                 });
             }
             if let Some(known) = known {
                 self.maps.remove(known);
             }
-            self.fetched = None;
+            self.fetched_map = None;
             self.maps.push_front(front.map);
             self.maps.truncate(self.spec.maps as usize);
             front.map = 0;
@@ -249,7 +250,7 @@ impl BulkUnit {
         if over {
             self.finish_sending(now);
         }
-        Some(Request { addr, sectors, words, op, slot: answered.then_some(slot), kernel })
+        Some(BulkRequest { addr, sectors, words, op, slot: answered.then_some(slot), kernel })
     }
 
     /// Removes the first copy, whose requests have all been sent.
@@ -269,15 +270,15 @@ impl BulkUnit {
         {
             let latency = if barrier.is_some() { self.spec.load_end } else { self.spec.store_end };
             let at = now + u64::from(latency);
-            let after = self.complete.partition_point(|(other, _)| *other <= at);
-            self.complete.insert(after, (at, CompletedCopy { number, cta, warp, barrier, bytes, ctas, is_sm_to_sm }));
+            let after = self.completed_copies.partition_point(|(other, _)| *other <= at);
+            self.completed_copies.insert(after, (at, CompletedCopy { number, cta, warp, barrier, bytes, ctas, is_sm_to_sm }));
         }
     }
 
     /// Records a reply.
     pub(super) fn record_reply(&mut self, slot: u8, sectors: SectorMask, now: u64) {
-        if slot == MAP_SLOT {
-            if let Some((_, come)) = &mut self.fetched {
+        if slot == TENSOR_MAP_SLOT {
+            if let Some((_, come)) = &mut self.fetched_map {
                 *come = true;
             }
             return;
@@ -291,13 +292,13 @@ impl BulkUnit {
 
     /// Removes and returns the next copy that is complete in cycle `now`.
     pub(super) fn next_complete(&mut self, now: u64) -> Option<CompletedCopy> {
-        self.complete.pop_front_if(|(at, _)| *at <= now).map(|(_, copy)| copy)
+        self.completed_copies.pop_front_if(|(at, _)| *at <= now).map(|(_, copy)| copy)
     }
 
     /// Returns true if a copy of `warps` is in flight.
     pub(super) fn holds(&self, warps: u64) -> bool {
         let in_flight = self.in_flight.iter().flatten().map(|copy| copy.warp);
-        in_flight.chain(self.complete.iter().map(|(_, copy)| copy.warp)).any(|warp| warps >> warp & 1 != 0)
+        in_flight.chain(self.completed_copies.iter().map(|(_, copy)| copy.warp)).any(|warp| warps >> warp & 1 != 0)
     }
 
     /// Returns a description for the deadlock report.
@@ -322,7 +323,7 @@ mod tests {
     }
 
     /// Returns the requests until cycle `end`, each with its cycle.
-    fn requests(unit: &mut BulkUnit, end: u64) -> Vec<(u64, Request)> {
+    fn requests(unit: &mut BulkUnit, end: u64) -> Vec<(u64, BulkRequest)> {
         let mut all = Vec::new();
         for now in 0..end {
             all.extend(std::iter::from_fn(|| unit.next_request(now)).map(|request| (now, request)));
@@ -373,10 +374,10 @@ mod tests {
         let first = requests(&mut unit, 30);
         assert_eq!(first.iter().map(|(_, request)| request.addr.0).collect::<Vec<_>>(), [0x7000]);
         assert_eq!(unit.next_event(30, true), u64::MAX);
-        unit.record_reply(MAP_SLOT, SectorMask::ALL, 30);
+        unit.record_reply(TENSOR_MAP_SLOT, SectorMask::ALL, 30);
         begin(&mut unit, 0x7000);
         assert_eq!(requests(&mut unit, 60).len(), 2, "the second copy finds the map in the cache");
         begin(&mut unit, 0x7100);
-        assert_eq!(requests(&mut unit, 60).last().map(|(_, request)| request.slot), Some(Some(MAP_SLOT)));
+        assert_eq!(requests(&mut unit, 60).last().map(|(_, request)| request.slot), Some(Some(TENSOR_MAP_SLOT)));
     }
 }

@@ -17,15 +17,15 @@ use warpshard_workload::{AsyncOp, BarrierAccess, BarrierOp, BulkCopy, BulkKind, 
 
 use super::super::core::{Core, is_in};
 use super::super::operands::IssuedInst;
-use super::token::Token;
-use super::{Entry, Lsu, SharedResult, Work, pending_results};
+use super::token::ReplyToken;
+use super::{Lsu, LsuEntry, LsuWork, SharedResult, pending_results};
 use barriers::Barriers;
-use bulk::{BulkUnit, CompletedCopy, Request};
+use bulk::{BulkRequest, BulkUnit, CompletedCopy};
 use peers::{RemoteAccesses, rank_of};
 
 /// A group of bulk stores for whose end an instruction waits.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Group {
+struct StoreGroupWait {
     warp: u8,
     dst: u16,
     /// The number of the last store of the group.
@@ -43,7 +43,7 @@ struct PendingOperation {
 
 /// An arrival at a barrier that takes effect when the preceding copies of its warp have ended.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct AfterCopies {
+struct ArrivalAfterCopies {
     warp: u8,
     cta: u8,
     access: [u32; BarrierAccess::WORDS],
@@ -56,15 +56,15 @@ struct AfterCopies {
 pub(super) struct AsyncUnit {
     barriers: Barriers,
     bulk: BulkUnit,
-    groups: Vec<Group>,
-    pending: VecDeque<PendingOperation>,
-    after_copies: Vec<AfterCopies>,
+    groups: Vec<StoreGroupWait>,
+    pending_operations: VecDeque<PendingOperation>,
+    after_copies: Vec<ArrivalAfterCopies>,
     /// Cycles until an operation on barriers takes effect.
     latency: u64,
     /// Cycles for which an operation on barriers occupies the unit.
     interval: u64,
     /// Operations on barriers of the instruction in the unit.
-    entering: Vec<[u32; 4]>,
+    entering_accesses: Vec<[u32; 4]>,
     copy: Option<BulkCopy>,
     remote: RemoteAccesses,
 }
@@ -75,11 +75,11 @@ impl AsyncUnit {
             barriers: Barriers::default(),
             bulk: BulkUnit::new(spec.bulk),
             groups: Vec::new(),
-            pending: VecDeque::new(),
+            pending_operations: VecDeque::new(),
             after_copies: Vec::new(),
             latency: spec.mbarrier_latency.into(),
             interval: spec.mbarrier_interval.into(),
-            entering: Vec::new(),
+            entering_accesses: Vec::new(),
             copy: None,
             remote: RemoteAccesses::new(remote),
         }
@@ -87,7 +87,7 @@ impl AsyncUnit {
 
     /// Returns the first cycle at or after `now` with an event.
     pub(super) fn next_event(&self, now: u64, can_send: bool) -> u64 {
-        let pending = self.pending.front().map_or(u64::MAX, |pending| pending.at.max(now));
+        let pending = self.pending_operations.front().map_or(u64::MAX, |pending| pending.at.max(now));
         self.bulk.next_event(now, can_send).min(pending).min(self.remote.next_event().max(now))
     }
 
@@ -99,7 +99,7 @@ impl AsyncUnit {
     /// Returns true if an operation of `warps` is in flight.
     pub(super) fn holds(&self, warps: u64) -> bool {
         self.after_copies.iter().any(|arrival| is_in(warps, arrival.warp))
-            || self.pending.iter().any(|pending| is_in(warps, pending.result.warp))
+            || self.pending_operations.iter().any(|pending| is_in(warps, pending.result.warp))
             || self.barriers.holds(warps)
             || self.remote.holds(warps)
             || self.bulk.holds(warps)
@@ -109,7 +109,7 @@ impl AsyncUnit {
     pub(super) fn squash(&mut self, warps: u64) {
         self.barriers.squash(warps);
         self.remote.squash(warps);
-        self.pending.retain(|pending| !is_in(warps, pending.result.warp));
+        self.pending_operations.retain(|pending| !is_in(warps, pending.result.warp));
         self.after_copies.retain(|arrival| !is_in(warps, arrival.warp));
         self.groups.retain(|group| warps >> group.warp & 1 == 0);
     }
@@ -125,26 +125,26 @@ impl AsyncUnit {
 
 impl Lsu {
     /// Enters an instruction that starts an asynchronous operation.
-    pub(super) fn enter_async(&mut self, issued: &IssuedInst, code: &StaticInst, entry: &mut Entry, core: &mut Core) {
-        let Some(beside) = &mut self.beside else { return };
+    pub(super) fn enter_async(&mut self, issued: &IssuedInst, code: &StaticInst, entry: &mut LsuEntry, core: &mut Core) {
+        let Some(beside) = &mut self.async_unit else { return };
         let warp = usize::from(issued.warp);
         let payload = core.warps.stream(warp).payload(&issued.inst);
         match code.control.async_op {
             AsyncOp::Barrier => {
-                beside.entering.clear();
-                beside.entering.extend(payload.as_chunks::<{ BarrierAccess::WORDS }>().0);
-                entry.work = Work::Barrier;
-                entry.leaves = core.now.after(beside.entering.len().max(1) as u64 * beside.interval);
+                beside.entering_accesses.clear();
+                beside.entering_accesses.extend(payload.as_chunks::<{ BarrierAccess::WORDS }>().0);
+                entry.work = LsuWork::Barrier;
+                entry.leaves = core.now.after(beside.entering_accesses.len().max(1) as u64 * beside.interval);
             }
             AsyncOp::Bulk => {
                 beside.copy = BulkCopy::of(payload);
-                entry.work = Work::Bulk;
+                entry.work = LsuWork::Bulk;
             }
             AsyncOp::BulkGroup
                 if issued.dst != NO_REGISTER
                     && let Some(last) = beside.bulk.last_store(issued.warp) =>
             {
-                beside.groups.push(Group { warp: issued.warp, dst: issued.dst, last });
+                beside.groups.push(StoreGroupWait { warp: issued.warp, dst: issued.dst, last });
                 // The warp has one more instruction in flight until the group ends.
                 core.warps.in_pipe[warp] += 1;
                 entry.dst = NO_REGISTER;
@@ -155,32 +155,32 @@ impl Lsu {
     }
 
     /// Moves the instruction in the unit to the barriers.
-    pub(super) fn leave_to_barriers(&mut self, entry: &Entry, core: &Core) {
-        let Some(beside) = &mut self.beside else { return };
+    pub(super) fn leave_to_barriers(&mut self, entry: &LsuEntry, core: &Core) {
+        let Some(beside) = &mut self.async_unit else { return };
         let result = SharedResult { warp: entry.warp, bank: entry.bank, dst: entry.dst, atomic_lanes: 0 };
         let cta = core.warps.cta[usize::from(entry.warp)];
-        let accesses = std::mem::take(&mut beside.entering);
-        beside.pending.push_back(PendingOperation { at: core.now.0 + beside.latency, cta, result, accesses });
+        let accesses = std::mem::take(&mut beside.entering_accesses);
+        beside.pending_operations.push_back(PendingOperation { at: core.now.0 + beside.latency, cta, result, accesses });
     }
 
     /// Applies an operation to barriers and completes it, unless it has to wait.
     fn apply(&mut self, pending: &PendingOperation, core: &mut Core) {
-        let Some(beside) = &mut self.beside else { return };
+        let Some(beside) = &mut self.async_unit else { return };
         let PendingOperation { cta, result, .. } = *pending;
         let accesses: Vec<BarrierAccess> = BarrierAccess::of(pending.accesses.as_flattened()).collect();
         let mut ended = false;
-        let (before, copies) = core.scoreboard.copies(usize::from(result.warp));
+        let (before, copies) = core.scoreboard.copy_counts(usize::from(result.warp));
         for access in &accesses {
             if let Some((rank, arrival)) = remote_arrival(access, cta, core) {
                 if let Some(peers) = &mut core.peers {
                     peers.send(cta, PeerPacket { rank, ..arrival });
                 }
             } else if copies > 0 && matches!(access.op, BarrierOp::AfterCopies { .. }) {
-                let arrival = AfterCopies { warp: result.warp, cta, access: access.words(), ended: before.wrapping_add(copies) };
+                let arrival = ArrivalAfterCopies { warp: result.warp, cta, access: access.words(), ended: before.wrapping_add(copies) };
                 beside.after_copies.push(arrival);
             } else {
                 if matches!(access.op, BarrierOp::Write(_)) {
-                    core.record_async(cta, || AsyncEventKind::BarrierBegins { address: barriers::within(access.address) });
+                    core.record_async(cta, || AsyncEventKind::BarrierBegins { address: barriers::address_in_cta(access.address) });
                 }
                 if beside.barriers.apply(cta, *access) {
                     beside.barriers.note_end(cta, access.address, core);
@@ -188,7 +188,7 @@ impl Lsu {
                 }
             }
         }
-        let phases = beside.barriers.incomplete(cta, &accesses);
+        let phases = beside.barriers.incomplete_phases(cta, &accesses);
         if let Some(&(address, parity)) = phases.first() {
             core.record_async(cta, || AsyncEventKind::WaitBegins { warp: result.warp, address, parity });
             beside.barriers.wait(cta, phases, result);
@@ -203,16 +203,16 @@ impl Lsu {
     }
 
     /// Begins the bulk copy of the instruction in the unit.
-    pub(super) fn leave_to_bulk(&mut self, entry: &Entry, core: &mut Core) {
+    pub(super) fn leave_to_bulk(&mut self, entry: &LsuEntry, core: &mut Core) {
         let warp = usize::from(entry.warp);
-        if let Some(beside) = &mut self.beside
+        if let Some(beside) = &mut self.async_unit
             && let Some(copy) = beside.copy.take()
         {
             let cta = core.warps.cta[warp];
             let (kernel, space) = (core.kernel_of(warp), core.ctas.windows(cta).space);
             let BulkCopy { kind, bytes, barrier, .. } = copy;
             let number = beside.bulk.begin(copy, (cta, entry.warp), (kernel, space), core.now.0);
-            let barrier = barrier.map(barriers::within);
+            let barrier = barrier.map(barriers::address_in_cta);
             core.record_async(cta, || AsyncEventKind::CopyBegins { warp: entry.warp, number, kind: kind_of(kind), bytes, barrier });
         }
         if entry.dst != NO_REGISTER {
@@ -223,18 +223,18 @@ impl Lsu {
 
     /// Returns true if no slot is free for the bulk copy in the unit.
     pub(super) fn bulk_is_full(&self) -> bool {
-        self.beside.as_ref().is_some_and(|beside| !beside.bulk.has_free_slot())
+        self.async_unit.as_ref().is_some_and(|beside| !beside.bulk.has_free_slot())
     }
 
     /// Sends a result through the shared-memory pipe.
     fn send_shared_result(&mut self, result: SharedResult, core: &Core) {
-        self.other_sources |= 1 << pending_results::SHARED;
+        self.other_sources |= 1 << pending_results::SHARED_MEMORY_SOURCE;
         self.shared_pipe.push_back((core.now.after(self.shared_latency), result));
     }
 
     /// Completes the waits whose phases have ended.
     fn end_waits(&mut self, core: &mut Core) {
-        while let Some(result) = self.beside.as_mut().and_then(|beside| beside.barriers.next_over()) {
+        while let Some(result) = self.async_unit.as_mut().and_then(|beside| beside.barriers.next_over()) {
             core.record_async(core.warps.cta[usize::from(result.warp)], || AsyncEventKind::WaitEnds { warp: result.warp });
             self.send_shared_result(result, core);
         }
@@ -242,10 +242,10 @@ impl Lsu {
 
     /// Applies the arrivals whose copies have ended to their barriers.
     fn arrive_after_copies(&mut self, core: &mut Core) {
-        let Some(AsyncUnit { after_copies, barriers, .. }) = self.beside.as_deref_mut() else { return };
+        let Some(AsyncUnit { after_copies, barriers, .. }) = self.async_unit.as_deref_mut() else { return };
         let mut phase_ended = false;
         after_copies.retain(|arrival| {
-            let (ended, _) = core.scoreboard.copies(usize::from(arrival.warp));
+            let (ended, _) = core.scoreboard.copy_counts(usize::from(arrival.warp));
             let over = ended.wrapping_sub(arrival.ended) as i32 >= 0;
             if over {
                 for access in BarrierAccess::of(&arrival.access) {
@@ -268,29 +268,31 @@ impl Lsu {
     pub(super) fn cycle_async(&mut self, core: &mut Core, out: &mut Outbox) {
         let now = core.now.0;
         self.handle_peer_messages(core);
-        while let Some(pending) = self.beside.as_mut().and_then(|unit| unit.pending.pop_front_if(|pending| pending.at <= now)) {
+        while let Some(pending) =
+            self.async_unit.as_mut().and_then(|unit| unit.pending_operations.pop_front_if(|pending| pending.at <= now))
+        {
             self.apply(&pending, core);
         }
         self.arrive_after_copies(core);
         while self.net.can_send()
-            && let Some(Request { addr, sectors, words, op, slot, kernel }) =
-                self.beside.as_mut().and_then(|unit| unit.bulk.next_request(now))
+            && let Some(BulkRequest { addr, sectors, words, op, slot, kernel }) =
+                self.async_unit.as_mut().and_then(|unit| unit.bulk.next_request(now))
         {
-            let token = slot.map_or(Token::WriteBack, |slot| Token::Bulk { slot });
+            let token = slot.map_or(ReplyToken::WriteBack, |slot| ReplyToken::Bulk { slot });
             let counters = core.counters.kernels.at(kernel.index());
             counters.memory_accesses += 1;
             counters.requested_bytes += u64::from(sectors.count()) * SECTOR_BYTES;
             counters.l1_bypasses += 1;
             self.send(addr, sectors, words, op, token, kernel, core, out);
         }
-        while let Some(copy) = self.beside.as_mut().and_then(|unit| unit.bulk.next_complete(now)) {
+        while let Some(copy) = self.async_unit.as_mut().and_then(|unit| unit.bulk.next_complete(now)) {
             core.record_async(copy.cta, || AsyncEventKind::CopyEnds { number: copy.number });
             match copy.barrier {
                 Some(barrier) => self.copy_completed(&copy, barrier, core),
                 None => {
-                    let Some(beside) = &mut self.beside else { return };
-                    let over = |group: &mut Group| group.warp == copy.warp && group.last <= copy.number;
-                    for Group { warp, dst, .. } in beside.groups.extract_if(.., over) {
+                    let Some(beside) = &mut self.async_unit else { return };
+                    let over = |group: &mut StoreGroupWait| group.warp == copy.warp && group.last <= copy.number;
+                    for StoreGroupWait { warp, dst, .. } in beside.groups.extract_if(.., over) {
                         core.register_ready(usize::from(warp), dst);
                         core.instruction_done(usize::from(warp));
                         core.record_async(copy.cta, || AsyncEventKind::WaitEnds { warp });
@@ -320,7 +322,7 @@ impl Lsu {
 
     /// Counts bytes of a copy at a barrier of the CTA in a slot.
     fn complete_at(&mut self, cta: u8, barrier: u32, bytes: u32, core: &mut Core) {
-        let Some(beside) = &mut self.beside else { return };
+        let Some(beside) = &mut self.async_unit else { return };
         if beside.barriers.complete(cta, barrier, bytes) {
             beside.barriers.note_end(cta, barrier, core);
             self.end_waits(core);
@@ -329,7 +331,7 @@ impl Lsu {
 
     /// Handles the reply to a request of a bulk copy.
     pub(super) fn answer_bulk(&mut self, slot: u8, sectors: SectorMask, core: &Core) {
-        if let Some(beside) = &mut self.beside {
+        if let Some(beside) = &mut self.async_unit {
             beside.bulk.record_reply(slot, sectors, core.now.0);
         }
     }

@@ -10,14 +10,14 @@ use warpshard_base::Cycle;
 use warpshard_protocol::{Outbox, PeerOp, PeerPacket};
 use warpshard_workload::{BarrierAccess, BarrierOp, MemInst, MemKind, NO_REGISTER};
 
-use super::super::super::core::{Core, NOBODY, is_in};
+use super::super::super::core::{Core, NO_WARP, is_in};
 use super::super::super::operands::IssuedInst;
-use super::super::{Entry, Lsu, SharedResult, Work};
+use super::super::{Lsu, LsuEntry, LsuWork, SharedResult};
 
 /// First bit of the rank of a CTA in its cluster in an address of shared memory.
-const RANK: u32 = 24;
+const RANK_SHIFT: u32 = 24;
 /// Bytes of a sector.
-const SECTOR: u64 = 32;
+const SECTOR_BYTES: u64 = 32;
 
 /// An incomplete instruction on the shared memory of other CTAs.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
@@ -43,7 +43,7 @@ pub(super) struct RemoteAccesses {
 
 /// Returns the rank of the CTA in its cluster from an address of shared memory.
 pub(super) fn rank_of(address: u32) -> u8 {
-    (address >> RANK) as u8
+    (address >> RANK_SHIFT) as u8
 }
 
 impl RemoteAccesses {
@@ -68,7 +68,7 @@ impl RemoteAccesses {
     /// Discards the results of `warps`.
     pub(super) fn squash(&mut self, warps: u64) {
         let squashed = self.in_flight.iter_mut().flatten().filter(|one| is_in(warps, one.result.warp));
-        squashed.for_each(|one| one.result = SharedResult { warp: NOBODY, dst: NO_REGISTER, atomic_lanes: 0, ..one.result });
+        squashed.for_each(|one| one.result = SharedResult { warp: NO_WARP, dst: NO_REGISTER, atomic_lanes: 0, ..one.result });
     }
 
     /// Returns a description for the deadlock report.
@@ -82,7 +82,7 @@ impl Lsu {
     /// Records a message of the network between SMs that arrives in cycle `at`.
     #[cold]
     pub(in crate::sm) fn receive_peer(&mut self, at: Cycle, packet: PeerPacket) {
-        if let Some(beside) = &mut self.beside {
+        if let Some(beside) = &mut self.async_unit {
             beside.remote.arrived.push_back((at, packet));
             self.step_at(at);
         }
@@ -90,25 +90,27 @@ impl Lsu {
 
     /// Returns true if the maximum number of instructions on the shared memory of other CTAs is in flight.
     pub(in super::super) fn remote_is_full(&self) -> bool {
-        self.beside.as_ref().is_some_and(|beside| beside.remote.is_full())
+        self.async_unit.as_ref().is_some_and(|beside| beside.remote.is_full())
     }
 
     /// Enters an instruction on shared memory; returns true if it accesses other CTAs of its cluster.
-    pub(in super::super) fn enter_remote(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut Entry, core: &mut Core) -> bool {
+    pub(in super::super) fn enter_remote(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut LsuEntry, core: &mut Core) -> bool {
         let warp = usize::from(issued.warp);
         let slot = core.warps.cta[warp];
-        let (Some(beside), Some(own)) = (&mut self.beside, core.peers.as_ref().and_then(|peers| peers.rank(slot))) else { return false };
+        let (Some(beside), Some(own)) = (&mut self.async_unit, core.peers.as_ref().and_then(|peers| peers.rank(slot))) else {
+            return false;
+        };
         let base = core.ctas.windows(slot).shared_base;
         let mut addresses = [0; 32];
         let count = core.warps.stream(warp).addresses(&issued.inst, &mut addresses);
         let within = |address: u64| if address >= base { address - base } else { address };
         // The access of a lane is aligned, so it is in one sector.
         let sectors = &mut addresses[..count];
-        sectors.iter_mut().for_each(|address| *address = within(*address) / SECTOR);
+        sectors.iter_mut().for_each(|address| *address = within(*address) / SECTOR_BYTES);
         sectors.sort_unstable();
         beside.remote.entering.clear();
         for at in (0..count).filter(|at| *at == 0 || sectors[*at] != sectors[at - 1]) {
-            let rank = rank_of((sectors[at] * SECTOR) as u32);
+            let rank = rank_of((sectors[at] * SECTOR_BYTES) as u32);
             match beside.remote.entering.last_mut() {
                 _ if rank == own => {}
                 Some((last, sectors)) if *last == rank => *sectors += 1,
@@ -118,7 +120,7 @@ impl Lsu {
         if beside.remote.entering.is_empty() {
             return false;
         }
-        entry.work = Work::Remote { store: mem.kind == MemKind::Store };
+        entry.work = LsuWork::Remote { store: mem.kind == MemKind::Store };
         entry.leaves = core.now.next();
         if matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
             entry.atomic_lanes = issued.inst.lanes;
@@ -129,8 +131,8 @@ impl Lsu {
     }
 
     /// Sends the instruction in the unit to other CTAs.
-    pub(in super::super) fn leave_to_peers(&mut self, entry: &Entry, store: bool, core: &mut Core, out: &mut Outbox) {
-        let Some(beside) = &mut self.beside else { return };
+    pub(in super::super) fn leave_to_peers(&mut self, entry: &LsuEntry, store: bool, core: &mut Core, out: &mut Outbox) {
+        let Some(beside) = &mut self.async_unit else { return };
         let warp = usize::from(entry.warp);
         let cta = core.warps.cta[warp];
         let Some(peers) = &mut core.peers else { return };
@@ -162,7 +164,7 @@ impl Lsu {
     /// Handles the messages that have arrived.
     pub(super) fn handle_peer_messages(&mut self, core: &mut Core) {
         let now = core.now;
-        while let Some((_, packet)) = self.beside.as_mut().and_then(|beside| beside.remote.arrived.pop_front_if(|(at, _)| *at <= now)) {
+        while let Some((_, packet)) = self.async_unit.as_mut().and_then(|beside| beside.remote.arrived.pop_front_if(|(at, _)| *at <= now)) {
             match packet.op {
                 PeerOp::Done => self.remote_done(packet.token, core),
                 PeerOp::BarrierOpened => core.cluster_opened(&packet),
@@ -173,7 +175,7 @@ impl Lsu {
 
     /// Records the completion of an access to the shared memory of another CTA.
     fn remote_done(&mut self, token: u16, core: &mut Core) {
-        let Some(slot) = self.beside.as_mut().and_then(|beside| beside.remote.in_flight.get_mut(usize::from(token))) else { return };
+        let Some(slot) = self.async_unit.as_mut().and_then(|beside| beside.remote.in_flight.get_mut(usize::from(token))) else { return };
         let Some(one) = slot else { return };
         one.pending_messages -= 1;
         let RemoteAccess { result, generation, store, pending_messages } = *one;
@@ -181,10 +183,10 @@ impl Lsu {
             *slot = None;
         }
         if store {
-            if result.warp != NOBODY {
+            if result.warp != NO_WARP {
                 core.stores_done(usize::from(result.warp), generation, 1);
             }
-        } else if pending_messages == 0 && result.warp != NOBODY {
+        } else if pending_messages == 0 && result.warp != NO_WARP {
             self.send_shared_result(result, core);
         }
         // The instruction in the unit may have waited for a slot.
@@ -196,7 +198,7 @@ impl Lsu {
         let Some(cta) = core.peers.as_ref().and_then(|peers| peers.slot_of(packet)) else { return };
         let op = BarrierOp::Arrive { arrivals: packet.amount, bytes: packet.bytes, drops: false };
         let access = BarrierAccess { address: packet.address, op };
-        let Some(beside) = &mut self.beside else { return };
+        let Some(beside) = &mut self.async_unit else { return };
         if beside.barriers.apply(cta, access) {
             beside.barriers.note_end(cta, access.address, core);
             self.end_waits(core);

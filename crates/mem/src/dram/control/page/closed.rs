@@ -1,8 +1,8 @@
 //! Closed page: the last queued request for a row closes it.
 
-use super::Row;
+use super::AccessedRow;
 
 #[inline]
-pub(super) fn closes(row: Row) -> bool {
+pub(super) fn closes(row: AccessedRow) -> bool {
     !row.wanted
 }

@@ -14,14 +14,14 @@ pub(in crate::dram) use predicted::Predicted;
 
 /// The row of a column command.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+pub(super) struct AccessedRow {
     /// True if another queued request needs the row.
     pub(super) wanted: bool,
 }
 
 /// Returns true if the command closes the row.
 #[inline]
-pub(super) fn closes(page: DramPage, row: Row) -> bool {
+pub(super) fn closes(page: DramPage, row: AccessedRow) -> bool {
     match page {
         DramPage::Open => open::closes(row),
         DramPage::Closed => closed::closes(row),

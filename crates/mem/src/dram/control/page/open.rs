@@ -1,8 +1,8 @@
 //! Open page: no column command closes its row.
 
-use super::Row;
+use super::AccessedRow;
 
 #[inline]
-pub(super) fn closes(_: Row) -> bool {
+pub(super) fn closes(_: AccessedRow) -> bool {
     false
 }

@@ -11,14 +11,14 @@ use warpshard_seam::{Column, PagePolicy, RowAction};
 const ROWS_PER_BANK: usize = 128;
 
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-struct Known {
+struct RowHistory {
     row: u32,
     columns: u32,
 }
 
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Bank {
-    known: Box<[Known]>,
+struct BankPrediction {
+    row_histories: Box<[RowHistory]>,
     /// The row that was opened last, its column commands, and whether the prediction closed it.
     row: u32,
     columns: u32,
@@ -27,11 +27,11 @@ struct Bank {
 
 /// The predictor of a channel, by bank.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(in crate::dram) struct Predicted(Box<[Bank]>);
+pub(in crate::dram) struct Predicted(Box<[BankPrediction]>);
 
 impl Predicted {
     pub(in crate::dram) fn new(banks: u32) -> Self {
-        let bank = Bank { known: vec![Known::default(); ROWS_PER_BANK].into(), row: 0, columns: 0, closed: false };
+        let bank = BankPrediction { row_histories: vec![RowHistory::default(); ROWS_PER_BANK].into(), row: 0, columns: 0, closed: false };
         Self(vec![bank; banks as usize].into())
     }
 }
@@ -45,7 +45,7 @@ impl PagePolicy for Predicted {
         let bank = &mut self.0[usize::from(bank)];
         if bank.columns > 0 {
             let early = bank.closed && bank.row == row;
-            bank.known[bank.row as usize % ROWS_PER_BANK] = Known { row: bank.row, columns: bank.columns + u32::from(early) };
+            bank.row_histories[bank.row as usize % ROWS_PER_BANK] = RowHistory { row: bank.row, columns: bank.columns + u32::from(early) };
         }
         (bank.row, bank.columns, bank.closed) = (row, 0, false);
     }
@@ -53,7 +53,7 @@ impl PagePolicy for Predicted {
     fn column(&mut self, command: &Column) -> RowAction {
         let bank = &mut self.0[usize::from(command.bank)];
         bank.columns = command.columns;
-        let known = bank.known[command.row as usize % ROWS_PER_BANK];
+        let known = bank.row_histories[command.row as usize % ROWS_PER_BANK];
         bank.closed = !command.wanted && known.row == command.row && known.columns > 0 && command.columns >= known.columns;
         if bank.closed { RowAction::Close } else { RowAction::Open }
     }

@@ -1,7 +1,7 @@
 //! All banks together: one command closes all rows once no request needs an open row.
 
-use super::{Rows, Step};
+use super::{OpenRows, RefreshStep};
 
-pub(super) fn next(rows: Rows) -> Step {
-    if rows.needed != 0 { Step::CloseOneOf(0) } else { Step::CloseAll }
+pub(super) fn next(rows: OpenRows) -> RefreshStep {
+    if rows.needed != 0 { RefreshStep::CloseOneOf(0) } else { RefreshStep::CloseAll }
 }

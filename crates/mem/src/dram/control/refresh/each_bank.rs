@@ -1,7 +1,7 @@
 //! Bank by bank: rows that no request needs are closed one after the other, the lowest bank first.
 
-use super::{Rows, Step};
+use super::{OpenRows, RefreshStep};
 
-pub(super) fn next(rows: Rows) -> Step {
-    Step::CloseOneOf(rows.open & !rows.needed)
+pub(super) fn next(rows: OpenRows) -> RefreshStep {
+    RefreshStep::CloseOneOf(rows.open & !rows.needed)
 }

@@ -21,7 +21,7 @@ pub enum RefreshClose {
 
 /// The open rows of a pseudo channel whose refresh is due, as sets of banks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rows {
+pub(super) struct OpenRows {
     /// Banks with an open row; there is at least one.
     pub(super) open: u64,
     /// Banks whose row was opened for a request that has not got its column command.
@@ -30,7 +30,7 @@ pub(super) struct Rows {
 
 /// The next command towards a refresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum RefreshStep {
     /// The row of one of these banks is closed, the first for which the timing allows it; the set may be empty.
     CloseOneOf(u64),
     /// All rows are closed.
@@ -38,7 +38,7 @@ pub(super) enum Step {
 }
 
 /// Returns the next command while a row is open; without open rows, the refresh is issued.
-pub(super) fn next(close: RefreshClose, rows: Rows) -> Step {
+pub(super) fn next(close: RefreshClose, rows: OpenRows) -> RefreshStep {
     match close {
         RefreshClose::AllBanks => all_banks::next(rows),
         RefreshClose::EachBank => each_bank::next(rows),
