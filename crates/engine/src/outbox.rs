@@ -170,7 +170,7 @@ impl<P: Copy, E> Outbox<P, E> {
         &mut self.batches.get_mut(number as u32).messages
     }
 
-    /// Returns the numbers of the batches that are not empty, and all batches. The caller [collects](Batch::collect) the batches and clears
+    /// Returns the numbers of the batches that are not empty, and all batches. The caller [collects](MessageBatch::collect) the batches and clears
     /// the list.
     #[inline]
     pub fn filled_batches(&mut self) -> (&mut Vec<u16>, &mut Slots<MessageBatch<P>>) {
