@@ -39,7 +39,7 @@ pub struct GoalMark {
     pub reads: u64,
 }
 
-/// The statistics of a core for reports.
+/// Reported statistics of a CPU core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuSample {
     /// All counters.

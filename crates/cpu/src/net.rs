@@ -41,7 +41,7 @@ pub struct CpuPorts {
     pub write_credits: Option<u32>,
     /// Capacity of the reply network's queue for this core, in replies.
     pub reply_queue: u32,
-    /// The address map; `None` sends all requests to slice 0.
+    /// The map from addresses to LLC slices; with `None`, all requests go to slice 0.
     #[state(fixed)]
     pub map: Option<AddressMap>,
 }

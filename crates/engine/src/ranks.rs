@@ -34,7 +34,7 @@ pub trait Ranks: Send + std::fmt::Debug {
     /// unspecified; buffers are reused. The entries of this rank itself remain unchanged.
     ///
     /// # Errors
-    /// If a rank has ended; returns a message for the user that names it.
+    /// Fails if a rank has ended; returns a message for the user that names it.
     fn exchange(&mut self, out: &mut [Vec<u8>], received: &mut [Vec<u8>]) -> Result<(), String>;
 }
 
@@ -188,7 +188,7 @@ fn divide(shards: &[ShardCost], kind_of: &[(usize, u8)], ranks: usize) -> Vec<u1
 /// Sends `value` to every other rank; returns the values of the other ranks, in rank order.
 ///
 /// # Errors
-/// If a rank has ended or runs another build.
+/// Fails if a rank has ended or runs another build.
 pub fn share<T: Serialize + for<'a> Deserialize<'a>>(ranks: &mut dyn Ranks, value: &T) -> Result<Vec<T>, SetupError> {
     Ok(exchange(ranks, value, &mut Vec::new(), &mut Vec::new())?.0)
 }

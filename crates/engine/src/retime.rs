@@ -44,7 +44,7 @@ const MAX_LOOKAHEAD_CYCLES: u64 = 4096;
 /// Computes the lookahead and the offsets.
 ///
 /// # Errors
-/// If a link has no latency, or a loop of links is shorter than one reference cycle per link. The message names the link or the loop.
+/// Fails if a link has no latency, or a loop of links is shorter than one reference cycle per link. The message names the link or the loop.
 pub fn retime<U: Unit>(plan: &Plan<U>) -> Result<Retiming, SetupError> {
     let period = plan.reference.period;
     let fixed: Vec<LinkEdge> = plan

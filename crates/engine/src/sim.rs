@@ -217,7 +217,7 @@ struct WorkerParties<U: Unit, D: Send> {
 
 impl<U: Unit, D: Director<U>> WorkerParties<U, D> {
     /// # Errors
-    /// If the initial state does not fit the plan.
+    /// Fails if the initial state does not fit the plan.
     fn new(
         plan: Plan<U>,
         mut director: D,

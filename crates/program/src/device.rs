@@ -83,7 +83,7 @@ pub struct LaunchShape<'a> {
     pub block: &'a [i64],
     /// Dynamic shared memory in bytes.
     pub shared: i64,
-    /// CTAs of a cluster in one to three dimensions; empty if only the kernel determines them.
+    /// Cluster size in CTAs, in one to three dimensions; empty for the size that the kernel was compiled for.
     pub cluster: &'a [i64],
     /// True if CTAs may wait for each other (cooperative launch).
     pub cooperative: bool,

@@ -1,7 +1,7 @@
 //! Metrics of several applications that share one GPU.
 //!
-//! The metrics use progress instead of time, so that an application that was cut off is compared fairly: an application's *normalised
-//! progress* is its warp instructions per cycle while it shares the GPU, divided by its warp instructions per cycle when it runs alone.
+//! The metrics use progress instead of time, so that an application that was cut off is compared fairly: the *normalised
+//! progress* of an application is its IPC (in warp instructions) on the shared GPU divided by its IPC alone.
 //!
 //! - STP (system throughput): the sum of the normalised progresses; n applications reach at most n.
 //! - ANTT (average normalised turnaround time): the mean of their reciprocals; 1 at best.

@@ -70,7 +70,7 @@ struct MixEntry {
 /// Resolves the applications that `--app` names, including the applications of mixes.
 ///
 /// # Errors
-/// If a mix cannot be read or a name is invalid.
+/// Fails if a mix cannot be read or a name is invalid.
 pub(crate) fn resolve_applications(catalogue: &Catalogue, names: &[String]) -> Result<Vec<NamedApplication>, Error> {
     let mut all = Vec::new();
     for name in names {
@@ -191,7 +191,7 @@ impl NamedApplication {
 /// set.
 ///
 /// # Errors
-/// If an application is invalid, or all applications together exceed the limits of a workload.
+/// Fails if an application is invalid, or all applications together exceed the limits of a workload.
 pub(crate) fn workload(
     catalogue: &Catalogue,
     (machine, request): (&Machine, &Request),
@@ -217,7 +217,7 @@ const ALONE_FOLDER: &str = "results/alone";
 /// Runs each application alone, or loads a stored result of the same run, and adds the results to `outcome`, if the request asks for it.
 ///
 /// # Errors
-/// If a run fails.
+/// Fails if a run fails.
 pub(crate) fn add_alone(
     catalogue: &Catalogue,
     outcome: &mut Outcome,

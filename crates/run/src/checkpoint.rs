@@ -120,7 +120,7 @@ impl CheckpointHeader {
 /// Returns the checkpoints that the options request, and a message for the user about the resumed cycle.
 ///
 /// # Errors
-/// If the checkpoint to resume from cannot be read, is damaged, or belongs to another run or build.
+/// Fails if the checkpoint to resume from cannot be read, is damaged, or belongs to another run or build.
 pub(crate) fn of(catalogue: &Catalogue, request: &Request, loaded: &Loaded) -> Result<(Checkpoints, Option<String>), Error> {
     if request.checkpoint_every.is_none() && request.resume.is_none() {
         return Ok((Checkpoints::default(), None));
@@ -151,7 +151,7 @@ pub(crate) fn of(catalogue: &Catalogue, request: &Request, loaded: &Loaded) -> R
 /// Removes the checkpoint of a complete run.
 ///
 /// # Errors
-/// If the operating system cannot remove the file.
+/// Fails if the operating system cannot remove the file.
 pub fn remove_checkpoint(request: &Request) -> Result<(), CheckpointError> {
     let (Some(path), true) = (&request.checkpoint_file, request.checkpoint_every.is_some()) else { return Ok(()) };
     // A process that was killed while writing has left a partial file.

@@ -81,7 +81,7 @@ impl Digests {
     /// Returns the digest of the contents of a file.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn file(&self, path: &Path) -> io::Result<String> {
         let facts = fs::metadata(path)?;
         let path = path.canonicalize()?;

@@ -20,7 +20,7 @@ const MAX_LISTED: usize = 3;
 /// differ.
 ///
 /// # Errors
-/// If the folder holds results of another experiment; the error lists the differences.
+/// Fails if the folder holds results of another experiment; the error lists the differences.
 pub fn check_experiment(folder: &Path, run_toml: &str, resumed: bool) -> Result<(), FolderError> {
     let another = |found: String| Err(FolderError::OtherExperiment { folder: folder.to_owned(), found });
     // The code that opens the folder rejects all other contents.
@@ -43,7 +43,7 @@ pub fn check_experiment(folder: &Path, run_toml: &str, resumed: bool) -> Result<
 /// study.
 ///
 /// # Errors
-/// If the folder holds other results.
+/// Fails if the folder holds other results.
 pub fn check_study(folder: &Path, name: &str) -> Result<(), FolderError> {
     let Ok(text) = input::read_result_text(&folder.join("stats.json")) else { return Ok(()) };
     let stats: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();

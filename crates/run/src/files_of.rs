@@ -10,7 +10,7 @@ use super::{Catalogue, Error};
 /// Returns the files that determine the results of a run, other than the machine, in a fixed order.
 ///
 /// # Errors
-/// If a mix of applications cannot be read.
+/// Fails if a mix of applications cannot be read.
 pub fn files_of(catalogue: &Catalogue, request: &Request) -> Result<Vec<PathBuf>, Error> {
     let gpu = match &request.workload {
         Some(WorkloadSource::Trace(path)) => trace_files(path),

@@ -26,7 +26,7 @@ pub fn listing_for(machine: &Machine, archs: &[u32]) -> Option<u32> {
 /// Returns the notes about a workload on this machine.
 ///
 /// # Errors
-/// If a kernel has tensor instructions and its GPU has no tensor cores; if it has bulk copies and the machine has no unit for them; or if
+/// Fails if a kernel has tensor instructions and its GPU has no tensor cores; if it has bulk copies and the machine has no unit for them; or if
 /// it is a programmatic dependent launch, which the machine does not support.
 pub(crate) fn workload_notes(machine: &Machine, workload: &Workload) -> Result<Vec<(String, u64)>, Error> {
     let mut notes: Vec<(String, u64)> = Vec::new();
@@ -61,7 +61,7 @@ pub(crate) fn workload_notes(machine: &Machine, workload: &Workload) -> Result<V
 /// Rejects code for which a GPU has no unit; `what` names the kernel or program.
 ///
 /// # Errors
-/// If the code has tensor instructions and the GPU has no tensor cores.
+/// Fails if the code has tensor instructions and the GPU has no tensor cores.
 pub fn check_code(capability: Capability, code: CodeRequirements, what: &str, machine: &str) -> Result<(), Error> {
     if code.tensor && capability.has_tensor_cores() == Some(false) {
         return Err(Error::Unfit { what: what.to_owned(), arch: code.arch, machine: machine.to_owned(), capability });

@@ -117,7 +117,7 @@ pub fn model_workload(name: &str, model: &Model) -> (Workload, WorkloadOrigin) {
 /// first listing.
 ///
 /// # Errors
-/// If the launch file, a listing or a parameter is invalid.
+/// Fails if the launch file, a listing or a parameter is invalid.
 pub fn program(
     path: &Path,
     arch: Option<u32>,

@@ -27,7 +27,7 @@ impl UnitNumbers {
     /// Returns the selected numbers among `count` units. `unit` names the kind and `option` the option in the error.
     ///
     /// # Errors
-    /// If there is no unit with one of the numbers.
+    /// Fails if there is no unit with one of the numbers.
     pub(crate) fn resolve(&self, count: u32, option: &str, unit: &str) -> Result<Vec<u16>, Error> {
         let Self::Ranges(ranges) = self else { return Ok((0..count as u16).collect()) };
         if let Some((_, last)) = ranges.iter().find(|(_, last)| u32::from(*last) >= count) {

@@ -266,7 +266,7 @@ pub struct ArchitectureError;
 /// Reads `sm_70` as 70.
 ///
 /// # Errors
-/// If the text does not have this form.
+/// Fails if the text does not have this form.
 pub fn architecture(text: &str) -> Result<u32, ArchitectureError> {
     let digits = text.strip_prefix("sm_").filter(|digits| (2..=3).contains(&digits.len()));
     digits.and_then(|digits| digits.parse().ok()).ok_or(ArchitectureError)

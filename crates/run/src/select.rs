@@ -57,7 +57,7 @@ fn parse_range(text: &str) -> Option<(u64, u64)> {
 /// Returns the workload with only the selected kernels.
 ///
 /// # Errors
-/// If `wanted` is not a selection, or selects nothing.
+/// Fails if `wanted` is not a selection, or selects nothing.
 pub fn select(workload: Workload, wanted: &str) -> Result<Workload, Error> {
     let selection = Selection::parse(wanted)?;
     select_kernels(workload, ("--kernels", wanted), |_, kernel| selection.includes(kernel))
@@ -66,7 +66,7 @@ pub fn select(workload: Workload, wanted: &str) -> Result<Workload, Error> {
 /// Returns the workload with only the kernels whose names contain a match of `pattern`.
 ///
 /// # Errors
-/// If `pattern` is not a regular expression, or matches no name.
+/// Fails if `pattern` is not a regular expression, or matches no name.
 pub(super) fn select_matching(workload: Workload, pattern: &str) -> Result<Workload, Error> {
     let expression = Regex::new(pattern).map_err(|error| Error::Usage(format!("--only {pattern}: no regular expression: {error}")))?;
     select_kernels(workload, ("--only", pattern), |_, kernel| {
@@ -77,7 +77,7 @@ pub(super) fn select_matching(workload: Workload, pattern: &str) -> Result<Workl
 /// Returns the workload without its first `launches` launches.
 ///
 /// # Errors
-/// If no launch is left.
+/// Fails if no launch is left.
 pub(super) fn skip_launches(workload: Workload, launches: usize) -> Result<Workload, Error> {
     select_kernels(workload, ("--skip", &launches.to_string()), |number, _| number >= launches)
 }

@@ -42,7 +42,7 @@ use super::{Catalogue, Error, applications, checkpoint, fits, sampled};
 /// ```
 ///
 /// # Errors
-/// If any part of the request is invalid, or the simulation fails.
+/// Fails if any part of the request is invalid, or the simulation fails.
 pub fn simulate(catalogue: &Catalogue, request: &Request) -> Result<FinishedRun, Error> {
     OpenedRun::new(catalogue, request)?.load()?.simulate(Vec::new(), StopFlag::new(), None)
 }
@@ -74,7 +74,7 @@ impl<'a> OpenedRun<'a> {
     /// Uses a loaded machine instead of the machine that the request names.
     ///
     /// # Errors
-    /// If the machine's event energies cannot be read.
+    /// Fails if the machine's event energies cannot be read.
     pub fn with_machine(catalogue: &'a Catalogue, request: &'a Request, loaded: Loaded) -> Result<Self, Error> {
         let (started, settings) = (Instant::now(), Settings::of(&request.set));
         request.check()?;
@@ -107,7 +107,7 @@ impl<'a> OpenedRun<'a> {
     /// Loads the workload that the request names.
     ///
     /// # Errors
-    /// If the workload, the selection of kernels or the load of the CPU cores is invalid.
+    /// Fails if the workload, the selection of kernels or the load of the CPU cores is invalid.
     pub fn load(self) -> Result<LoadedRun<'a>, Error> {
         let clock = Arc::new(DecodeClock::default());
         let (mut workload, origin) = self.workload(&clock)?;
@@ -119,7 +119,7 @@ impl<'a> OpenedRun<'a> {
     /// would repeat them.
     ///
     /// # Errors
-    /// If the load of the CPU cores is invalid.
+    /// Fails if the load of the CPU cores is invalid.
     pub fn with_workload(self, workload: Workload) -> Result<LoadedRun<'a>, Error> {
         self.ready(workload, WorkloadOrigin::Memory, Arc::new(DecodeClock::default()))
     }
@@ -255,7 +255,7 @@ impl LoadedRun<'_> {
     /// through `stop`, and publishes its progress in `progress`.
     ///
     /// # Errors
-    /// If a controller cannot be created, the workload does not fit the machine, the trace is corrupt, or the machine deadlocks.
+    /// Fails if a controller cannot be created, the workload does not fit the machine, the trace is corrupt, or the machine deadlocks.
     pub fn simulate(
         self,
         controllers: Vec<Box<dyn Controller>>,
@@ -351,7 +351,7 @@ impl LoadedRun<'_> {
 /// Creates the requested controllers, each given as `NAME` or `NAME:KEY=VALUE,KEY=VALUE`.
 ///
 /// # Errors
-/// If a policy or a parameter is unknown, or a value is invalid.
+/// Fails if a policy or a parameter is unknown, or a value is invalid.
 pub fn controllers_of(catalogue: &Catalogue, asked: &[String]) -> Result<Vec<Box<dyn Controller>>, Error> {
     let controller = |text: &String| catalogue.controller(text).map_err(|source| Error::Policy { text: text.clone(), source });
     asked.iter().map(controller).collect()

@@ -52,7 +52,7 @@ impl SampledLaunch {
 /// Returns the launches of a workload in their order.
 ///
 /// # Errors
-/// If counting finds an error in a trace or program.
+/// Fails if counting finds an error in a trace or program.
 pub(super) fn launches(workload: &Workload) -> Result<Vec<SampledLaunch>, String> {
     let mut probed = ProbedLaunches::default();
     let one = |(index, kernel): (usize, &Kernel)| {
@@ -153,7 +153,7 @@ fn launch_counts(kernel: &Kernel, probed: &mut ProbedLaunches) -> Result<(u64, S
             }
             (known.warp_instructions, signature)
         }
-        // Every CTA is generated once to be counted, and again if it is simulated.
+        // Each CTA is generated once for counting, and a second time if it is simulated.
         None => count_ctas(kernel, 0..ctas, lines),
     };
     kernel.source.failure().map_or(Ok(counted), Err)

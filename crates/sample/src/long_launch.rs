@@ -31,9 +31,9 @@ const SHARED_WAVES: u64 = 1;
 const MAX_ROW_FACTOR: u64 = 4;
 /// Initial number of unmeasured simulated CTAs per measured CTA.
 const UNMEASURED_PER_MEASURED: u64 = 3;
-/// Segments of a launch in each round: the maximum, if the round has few partly simulated launches; and the number for many launches, or if
-/// more segments would cost too much.
+/// Segments per launch and round if the round has few partly simulated launches and its budget allows them.
 const MAX_SEGMENTS: u64 = 6;
+/// Segments per launch and round otherwise.
 const MIN_SEGMENTS: u64 = 5;
 /// Minimum number of waves in the head, and number of waves in the tail.
 const MIN_HEAD_WAVES: u64 = 2;

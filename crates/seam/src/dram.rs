@@ -10,7 +10,7 @@ use super::boxed;
 /// A request that waits in a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct QueuedRequest {
-    /// A number that grows in order of arrival and is unique within a channel.
+    /// Sequence number of the arrival, unique within a channel.
     pub number: u64,
     /// The cycle of the command clock in which the request arrived.
     pub arrived: Cycle,

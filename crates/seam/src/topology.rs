@@ -36,7 +36,7 @@ pub trait Topology: fmt::Debug + Send + Sync {
     /// Returns the routers, links and routes for a size.
     ///
     /// # Errors
-    /// If the topology does not exist in this size.
+    /// Fails if the topology does not exist in this size.
     fn wiring(&self, grid: MeshSize) -> Result<Wiring, WiringError>;
 }
 
@@ -130,7 +130,7 @@ impl Wiring {
     /// packet leaves a router for a terminal.
     ///
     /// # Errors
-    /// If a number is out of range, two links or terminals share a port, a route does not reach its terminal, or links have a cyclic
+    /// Fails if a number is out of range, two links or terminals share a port, a route does not reach its terminal, or links have a cyclic
     /// dependency. A packet that holds buffers of one link waits for buffers of the next link on its route, so packets on a cycle of such
     /// links may deadlock (Dally and Seitz, IEEE Transactions on Computers 1987).
     pub fn new(

@@ -31,13 +31,13 @@ pub trait State {
     /// Loads the bytes that [`State::save`] wrote into a value that was built from the same configuration.
     ///
     /// # Errors
-    /// If the bytes do not fit the value. The value is then partly loaded and must not be used.
+    /// Fails if the bytes do not fit the value. The value is then partly loaded and must not be used.
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError>;
 
     /// Creates a value from the bytes that [`State::save`] wrote.
     ///
     /// # Errors
-    /// If the bytes are not of this type, or if the type has fixed parts, which need the configuration.
+    /// Fails if the bytes are not of this type, or if the type has fixed parts, which need the configuration.
     fn read(from: &mut Reader<'_>) -> Result<Self, StateError>
     where
         Self: Sized,
@@ -73,7 +73,7 @@ impl StateError {
 /// cause an endless loop. `next` returns the successor of an element.
 ///
 /// # Errors
-/// If a list leads back to itself or out of the elements.
+/// Fails if a list leads back to itself or out of the elements.
 pub fn check_lists_end(
     elements: usize,
     starts: impl IntoIterator<Item = usize>,
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
     /// Returns the next `count` bytes without decoding.
     ///
     /// # Errors
-    /// If fewer bytes are left.
+    /// Fails if fewer bytes are left.
     #[inline]
     pub fn raw(&mut self, count: usize) -> Result<&'a [u8], StateError> {
         let Some((taken, rest)) = self.bytes.split_at_checked(count) else { return Err(ends_early()) };
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
     /// Reads the number of a variant.
     ///
     /// # Errors
-    /// If fewer than two bytes are left.
+    /// Fails if fewer than two bytes are left.
     #[inline]
     pub fn tag(&mut self) -> Result<u16, StateError> {
         u16::read(self)
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
     /// Reads the length of a list whose elements take at least `least` bytes each.
     ///
     /// # Errors
-    /// If the remaining bytes are too few for this length.
+    /// Fails if the remaining bytes are too few for this length.
     #[inline]
     pub fn length(&mut self, least: usize) -> Result<usize, StateError> {
         let length = u64::read(self)?;
@@ -216,7 +216,7 @@ impl<'a> Reader<'a> {
     }
 
     /// # Errors
-    /// If bytes are left, so that the state belongs to a different value.
+    /// Fails if bytes are left, so that the state belongs to a different value.
     pub fn finish(self) -> Result<(), StateError> {
         if self.bytes.is_empty() {
             return Ok(());

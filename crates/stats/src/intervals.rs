@@ -115,7 +115,7 @@ impl IntervalSeries {
     /// Loads a saved series with the given columns.
     ///
     /// # Errors
-    /// If the saved rows are damaged or have another number of columns.
+    /// Fails if the saved rows are damaged or have another number of columns.
     pub fn read_with(columns: Vec<IntervalColumn>, from: &mut Reader<'_>) -> Result<Self, StateError> {
         let (saved, rows, last, blocks, open) = <(usize, usize, u64, Vec<Vec<u8>>, Vec<u8>)>::read(from)?;
         if rows > 0 && saved != columns.len() {

@@ -52,7 +52,7 @@ impl fmt::Display for MixError {
 /// Combines the workloads of several applications. If `again` is true, an application that ends is restarted until all have ended once.
 ///
 /// # Errors
-/// If an application launches no kernel, or all applications together exceed the limits.
+/// Fails if an application launches no kernel, or all applications together exceed the limits.
 pub fn mix(parts: Vec<MixedApplication>, again: bool) -> Result<Workload, MixError> {
     if let Some(empty) = parts.iter().find(|part| part.workload.kernels.is_empty()) {
         return Err(MixError::Empty(empty.workload.name.clone()));

@@ -74,7 +74,7 @@ impl CtaSource for KernelPart {
 /// all GPUs, with CTAs in proportion to the GPUs' SMs.
 ///
 /// # Errors
-/// If a named GPU does not exist or there are too many kernels; returns a message for the user.
+/// Fails if a named GPU does not exist or there are too many kernels; returns a message for the user.
 pub fn for_gpus(workload: &Workload, sms: &[u32], spread: bool) -> Result<Workload, SpreadError> {
     let gpus = sms.len() as u32;
     check_gpus(workload, gpus)?;

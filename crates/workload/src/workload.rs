@@ -203,7 +203,7 @@ pub trait CtaSource: Send + Sync + fmt::Debug {
     /// Restores the progress that [`CtaSource::save`] saved.
     ///
     /// # Errors
-    /// If the state belongs to another source, or the input can no longer be read up to this point.
+    /// Fails if the state belongs to another source, or the input can no longer be read up to this point.
     fn load(&self, from: &mut Reader<'_>) -> Result<(), StateError>;
     /// Returns a message for the user if decoding has failed.
     fn failure(&self) -> Option<String> {

@@ -25,7 +25,7 @@ impl Standard {
     /// Returns the device at a slower command clock; at the clock of its grade it is unchanged.
     ///
     /// # Errors
-    /// If the clock is faster than the device's clock.
+    /// Fails if the clock is faster than the device's clock.
     pub fn at(&self, clock: Frequency) -> Result<Self, StandardError> {
         if clock > self.fastest() {
             let problem = format!("a command clock of {clock}, faster than the device's {}", self.grade());

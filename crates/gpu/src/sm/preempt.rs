@@ -43,9 +43,9 @@ struct LeavingCta {
 enum SaveProgress {
     /// The CTA has outstanding instructions.
     NotBegun,
-    /// The cycle since which the context is being saved by traffic.
+    /// The cycle in which the memory traffic that saves the context began.
     Since(Cycle),
-    /// The cycle from which on the context is saved.
+    /// The first cycle in which the context is saved.
     Until(Cycle),
 }
 

@@ -1,8 +1,8 @@
 //! Matrix products of a warp group (wgmma) with 64 rows, of which each of four warps computes 16.
 //!
-//! The second matrix, and the first one unless it is in registers, are in shared memory at the locations that descriptors give (PTX ISA,
-//! "Matrix Descriptor Format" and "Shared Memory Matrix Layout"): in core matrices of 8 rows of 16 bytes, or in rows of 32, 64 or 128 bytes
-//! whose 16-byte pieces are permuted by higher address bits (swizzled). A warp computes its rows when it executes the instruction; sums
+//! The second matrix is in shared memory; the first matrix is in shared memory or in registers. A descriptor gives the location of a matrix
+//! in shared memory (PTX ISA, "Matrix Descriptor Format" and "Shared Memory Matrix Layout"). Such a matrix consists of core matrices of
+//! 8 rows of 16 bytes, or of rows of 32, 64 or 128 bytes whose 16-byte pieces are permuted by higher address bits (swizzled). A warp computes its rows when it executes the instruction; sums
 //! follow the [`SummationRule`] of Hopper's matrix unit, bit for bit.
 
 use warpshard_base::{VectorTask, wide};

@@ -105,7 +105,7 @@ fn load(setup: &ChipSetup, options: &HeteroOptions) -> Result<Loaded, TaskError>
 /// Simulates `setup` and measures it.
 ///
 /// # Errors
-/// If the machine, a model or the run is invalid; a message for the user.
+/// Fails if the machine, a model or the run is invalid; a message for the user.
 pub(super) fn measure(setup: &ChipSetup, options: &HeteroOptions) -> Result<SetupMeasurements, TaskError> {
     let machine = load(setup, options)?.machine;
     let clocks = machine.clocks;

@@ -30,7 +30,7 @@ use setup::all_setups;
 /// Runs every setup and grades every statement of the paper.
 ///
 /// # Errors
-/// If a machine or a run is impossible with the given settings.
+/// Fails if a machine or a run is impossible with the given settings.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let options = HeteroOptions::new(request);
     let setups = all_setups();

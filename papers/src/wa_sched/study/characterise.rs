@@ -167,7 +167,7 @@ const PHASE_QUANTITIES: [&str; 3] = ["phases", "longest phase", "shortest phase"
 /// Runs the study.
 ///
 /// # Errors
-/// If `--only` names no kernel, or a kernel or machine cannot be run.
+/// Fails if `--only` names no kernel, or a kernel or machine cannot be run.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     run(&Thesis::new(request))
 }

@@ -227,7 +227,7 @@ pub(crate) fn recompute_row(name: &str) -> String {
 /// Runs every pair alone, one after the other, and interleaved.
 ///
 /// # Errors
-/// If the programs are missing, or a run fails.
+/// Fails if the programs are missing, or a run fails.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let row = &published().own.row;
     let tasks: Vec<ProgramPair<'_>> = row.iter().flat_map(|row| row_runs(row, &request.set)).collect();

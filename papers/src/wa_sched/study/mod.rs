@@ -263,7 +263,7 @@ impl KernelGrid {
     /// Returns the grid of a job's model on the job's machine.
     ///
     /// # Errors
-    /// If the model or the machine is invalid; a message for the user.
+    /// Fails if the model or the machine is invalid; a message for the user.
     fn from_job(job: &Job) -> Result<Self, TaskError> {
         let Parameters { few_waves, sampled, .. } = kernel_library().own.parameters;
         let machine = job.load()?.machine;

@@ -21,7 +21,7 @@ const MIN_IMPROVEMENT: f64 = 0.02;
 /// Runs the workload with 1, 2, ... CTAs per SM, up to the maximum that fits.
 ///
 /// # Errors
-/// If no workload is given, or the workload or the machine is invalid.
+/// Fails if no workload is given, or the workload or the machine is invalid.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let missing = || StudyError::Input("study `oracle` needs a workload: --workload NAME|FILE|DIR".into());
     let (load, name) = request.load.as_ref().zip(request.workload.as_deref()).ok_or_else(missing)?;

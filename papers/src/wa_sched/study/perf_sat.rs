@@ -5,7 +5,7 @@
 //! all CTAs, at their rates in the stretch after the detection, since rates vary over a grid. A grid that ends earlier is compared as a
 //! whole. The detected count is the mean of Perf-Sat's limits over the cores. Means by class use the published class.
 //!
-//! A few kernels with short grids also run to their end, which shows the error of the extrapolation.
+//! Some kernels with short grids are also run to completion, which shows the error of the extrapolation.
 
 use std::sync::OnceLock;
 
@@ -204,7 +204,7 @@ fn point_aggregate<'a>(of: &'a dyn Fn(&[&SaturationPoint]) -> Option<f64>, trivi
 /// Runs the study; with `--full` grids are simulated to their end, and nothing is extrapolated.
 ///
 /// # Errors
-/// If `--only` names no kernel, or a kernel cannot be run.
+/// Fails if `--only` names no kernel, or a kernel cannot be run.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     if let Some(other) = request.configuration.as_deref().filter(|name| *name != WHOLE_CORE) {
         return Err(StudyError::Input(format!("--configuration {other}: expected {WHOLE_CORE}, or none")));

@@ -205,7 +205,7 @@ fn published() -> &'static Published<StudySection, ValueSelector> {
 /// Runs the study.
 ///
 /// # Errors
-/// If `--only` names no kernel, or a kernel cannot be run.
+/// Fails if `--only` names no kernel, or a kernel cannot be run.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let programs = match request.configuration.as_deref() {
         None | Some("programs") => true,

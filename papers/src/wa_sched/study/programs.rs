@@ -47,7 +47,7 @@ impl KernelJob {
     /// Returns the grid on the job's machine.
     ///
     /// # Errors
-    /// If the machine or the workload is invalid; a message for the user.
+    /// Fails if the machine or the workload is invalid; a message for the user.
     pub(super) fn grid(&self) -> Result<KernelGrid, TaskError> {
         let Some((launch, ctas)) = self.program else { return KernelGrid::from_job(&self.job) };
         let machine = self.job.load()?.machine;

@@ -64,7 +64,7 @@ impl WarpResidency {
 /// Runs the kernels with the probe and adds plots and figures to the study.
 ///
 /// # Errors
-/// If a kernel cannot be run.
+/// Fails if a kernel cannot be run.
 pub(super) fn add_residency_plots(output: &mut StudyOutput, thesis: &Thesis<'_>, parameters: &Parameters) -> Result<(), TaskError> {
     let Parameters { kernels, orders, waves, shown, period } = parameters;
     let machine = kernel_library().own.machines.phases.as_str();

@@ -51,7 +51,7 @@ pub(super) struct JobLengths {
     pub(super) cpu: u64,
     /// Warp instructions at which the measurement of the GPU application ends.
     pub(super) gpu: u64,
-    /// Warp instructions and core cycles that, both reached, also end the measurement of the GPU application.
+    /// A number of warp instructions and a number of core cycles: the measurement of the GPU application also ends when both are reached.
     pub(super) gpu_enough: (u64, u64),
     /// Core cycles after which the span is cut; `None` never cuts it.
     pub(super) longest: Option<u64>,

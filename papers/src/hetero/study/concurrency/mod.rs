@@ -72,7 +72,7 @@ impl Configuration {
     /// Returns the configuration called `name`; without a name, the first one.
     ///
     /// # Errors
-    /// If no configuration has this name.
+    /// Fails if no configuration has this name.
     fn named(name: Option<&str>) -> Result<Self, StudyError> {
         let Some(name) = name else { return Ok(Self::default()) };
         let known = Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, configuration)| *configuration);
@@ -92,7 +92,7 @@ impl ConcurrencyOptions {
     /// Reads the options of a request: one pair of each kind at a tenth of the lengths, or all pairs at the paper's lengths with `--full`.
     ///
     /// # Errors
-    /// If the configuration is unknown.
+    /// Fails if the configuration is unknown.
     fn new(request: &Request) -> Result<Self, StudyError> {
         let configuration = Configuration::named(request.configuration.as_deref())?;
         let lengths = concurrency().own.lengths;
@@ -141,7 +141,7 @@ impl ConcurrencyOptions {
 /// Returns all runs that the pairs need, each once.
 ///
 /// # Errors
-/// If a mix is unknown.
+/// Fails if a mix is unknown.
 fn jobs(pairs: &[(usize, &'static WorkloadPair)], other_system_pairs: &[&'static WorkloadPair], schemes: &[ConcurrencyScheme]) -> Result<BTreeSet<ConcurrencyJob>, StudyError> {
     let mut jobs = BTreeSet::new();
     let mut with_alone = |system: System, pair: &WorkloadPair, schemes: &[ConcurrencyScheme]| -> Result<(), StudyError> {
@@ -168,7 +168,7 @@ fn jobs(pairs: &[(usize, &'static WorkloadPair)], other_system_pairs: &[&'static
 /// Runs the study.
 ///
 /// # Errors
-/// If no pair is left, the configuration is unknown, or a run is impossible with the given settings.
+/// Fails if no pair is left, the configuration is unknown, or a run is impossible with the given settings.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let options = ConcurrencyOptions::new(request)?;
     run(&options, &options.configuration.schemes(), &request.lab())

@@ -31,7 +31,7 @@ impl ConcurrencyScheme {
     /// Creates the controller of the scheme, if it has one.
     ///
     /// # Errors
-    /// If the policy rejects its parameters; a message for the user.
+    /// Fails if the policy rejects its parameters; a message for the user.
     pub(super) fn controllers(self) -> Result<Vec<Box<dyn Controller>>, TaskError> {
         self.policy().map(|text| Ok(crate::catalogue().controller(&text)?)).into_iter().collect()
     }

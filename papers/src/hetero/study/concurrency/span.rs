@@ -24,7 +24,7 @@ pub(super) struct SpanGoals {
     pub(super) cpu: u64,
     /// Warp instructions in the span at which the GPU measurement ends.
     pub(super) gpu: u64,
-    /// Warp instructions and core cycles that, both reached, also end the GPU measurement.
+    /// A number of warp instructions and a number of core cycles: the GPU measurement also ends when both are reached.
     pub(super) gpu_enough: (u64, u64),
     /// The last launch of the GPU application's first pass; `None` without a GPU application.
     pub(super) pass: Option<KernelIndex>,

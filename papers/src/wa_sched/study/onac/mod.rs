@@ -3,7 +3,8 @@
 //!
 //! The oracle is the least number of cores with 98 % of the IPC of all cores, from steady stretches of runs with fixed numbers.
 //! Detections are simulated in full, with some further CTA waves; the rest of the grid is extrapolated at the rate of these waves
-//! and marked. The run with all cores, their baseline, is extrapolated alike. Some kernels also run to their end.
+//! and marked. The baseline with all cores is extrapolated in the same way. Some
+//! kernels are also run to completion.
 //!
 //! Searches begin after some CTA waves, when the LLC is full; the study also shows the result of ONAC from an empty LLC.
 //! `--configuration programs` runs programs in place of models, for the kernels that have a program with the grid of Table 4.4.
@@ -31,7 +32,7 @@ use published::{KernelEntry, StudySection, DetectionScheme, published};
 /// Runs the study; with `--full` grids are simulated to their end, and nothing is extrapolated.
 ///
 /// # Errors
-/// If `--only` names no kernel, or a kernel cannot be run.
+/// Fails if `--only` names no kernel, or a kernel cannot be run.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let programs = match request.configuration.as_deref() {
         None | Some("models") => false,
