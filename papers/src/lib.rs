@@ -65,6 +65,15 @@ fn machine(name_or_path: &str, overrides: &[Override]) -> Result<Loaded, ConfigE
 }
 
 /// Creates the policy called `name`, also one of a paper, from the text of its parameters.
+/// Fails if the page at `path` in this crate's `src` lacks `sentence`; the ends of the page's lines do not matter.
+#[cfg(test)]
+fn assert_page_contains(path: &str, sentence: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(path);
+    let page = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(sentence), "{} is stale, run the study again: {sentence}", path.display());
+}
+
 #[cfg(test)]
 fn built_policy(name: &str, parameters: &str) -> Box<dyn warpshard_control::Controller> {
     warpshard_policy::testing::policy_among(catalogue().policies(), name, parameters)

@@ -118,7 +118,8 @@ impl<'a> CommandAudit<'a> {
             }
             Command::Read | Command::Write | Command::ReadPrecharge | Command::WritePrecharge => {
                 if self.rows[bank] != Some(issued.row) {
-                    return Err(format!("row {} is accessed, but row {:?} is open", issued.row, self.rows[bank]));
+                    let open = self.rows[bank].map_or("no row".to_owned(), |row| format!("row {row}"));
+                    return Err(format!("row {} is accessed, but {open} is open", issued.row));
                 }
                 if matches!(issued.command, Command::ReadPrecharge | Command::WritePrecharge) {
                     self.rows[bank] = None;

@@ -102,9 +102,8 @@ fn the_page_has_the_current_instruction_count() {
     let own = &published().own.parameters;
     let task = SharedRun { apps: vec![&applications()[0]], policy: None, machine: &own.machine, settings: own.set.clone(), cycles: 20_000 };
     let issued = task.run().unwrap().instructions;
-    let page = include_str!("../cd-search.md");
     let sentence = format!("DXTC alone issues {issued} warp instructions in 20,000 cycles");
-    assert!(page.contains(&sentence), "papers/src/cd_search/cd-search.md is stale, run the study again: {sentence}");
+    crate::assert_page_contains("cd_search/cd-search.md", &sentence);
 }
 
 #[test]

@@ -186,11 +186,10 @@ fn an_sm_holds_as_many_ctas_of_each_kernel_as_table_4_2_says() {
 #[test]
 fn the_page_has_the_current_cycles_of_the_task() {
     use warpshard_lab::Task;
-    let page = include_str!("../dual-kernel.md");
     let setup = StudySetup { configuration: Configuration::Base, settings: Vec::new() };
     let cycles = TaskAloneRun { setup }.run().unwrap();
     let sentence = format!("The task alone takes {cycles:.0} core cycles");
-    assert!(page.contains(&sentence), "papers/src/dual_kernel/dual-kernel.md is stale, run the study again: {sentence}");
+    crate::assert_page_contains("dual_kernel/dual-kernel.md", &sentence);
 }
 
 #[test]

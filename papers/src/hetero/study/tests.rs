@@ -166,6 +166,5 @@ fn heavy_setups_are_cut_and_light_ones_are_measured_between_two_cycles() {
 fn the_page_has_what_the_program_gives_now() {
     let run = measure(&ChipSetup::together(STREAM_KERNEL, Cpus::Off), &HeteroOptions::new(&Request::default())).unwrap();
     let sentence = format!("`stream` alone issues {:.4} warp instructions per core cycle, with `stall_mc` {:.4}", run.gpu_ipc, run.stall_mc);
-    let page = include_str!("../hetero.md");
-    assert!(page.contains(&sentence), "papers/src/hetero/hetero.md is stale, run the study again: {sentence}");
+    crate::assert_page_contains("hetero/hetero.md", &sentence);
 }

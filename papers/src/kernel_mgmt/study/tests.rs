@@ -101,9 +101,8 @@ fn the_page_has_the_current_cycles() {
         input: Input::Quick,
     };
     let cycles = run.run().unwrap().cycles;
-    let page = include_str!("../kernel-mgmt.md");
     let sentence = format!("SPM alone with two CTAs per SM takes {cycles} cycles");
-    assert!(page.contains(&sentence), "papers/src/kernel_mgmt/kernel-mgmt.md is stale, run the study again: {sentence}");
+    crate::assert_page_contains("kernel_mgmt/kernel-mgmt.md", &sentence);
 }
 
 /// Simulates a kernel alone with each number of CTAs per SM; returns its row of `kernels.csv`.
