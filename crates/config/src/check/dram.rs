@@ -91,7 +91,7 @@ fn device_fits(machine: &Machine, control: &DramControl, checker: &mut Checker<'
         control.refresh_banks == DramRefresh::All || control.standard.is_some_and(|standard| standard.timing.tRFCpb > 0),
         &["mem.dram.refresh_banks", "mem.dram.standard"],
         || "`mem.dram.refresh_banks` is \"single\", but the device has no single-bank refresh".to_owned(),
-        || "mem.dram.refresh_banks = \"all\", or mem.dram.standard = \"hbm3-5600\", whose table has tRFCpb".to_owned(),
+        || "mem.dram.refresh_banks = \"all\", or mem.dram.standard = \"hbm3-6400\", whose table has tRFCpb".to_owned(),
     );
     checker.require(
         control.refresh_when == RefreshWhen::Due || control.refresh_banks == DramRefresh::All,

@@ -41,3 +41,43 @@ pub(super) const HBM3_5600: Standard = Standard {
         activate_clocks: 2,
     },
 };
+
+/// HBM3 with 6.4 Gb/s per pin, stacks of eight dies of 16 Gb: two pseudo channels of 32 bits with one controller.
+///
+/// The two stack levels of a pseudo channel (SIDs) are additional bank groups; the extra clock between reads of different levels (tCCDR)
+/// is not modelled. Activates of different banks are 2.5 ns apart, a refresh of one bank takes 200 ns.
+pub(super) const HBM3_6400: Standard = Standard {
+    name: "hbm3-6400",
+    summary: "HBM3 6.4 Gb/s, two pseudo channels of 32 bits, 64 banks, split command bus",
+    source: "Ramulator 2.1 at commit c5b1c3a, python/ramulator/dram/hbm3.py, presets HBM3_16Gb_8hi and HBM3_6400Mbps; tRFC and tREFI as it derives them (JESD238, Table 84)",
+    clock_ps: 625,
+    organisation: Organisation { pseudo_channels: 2, bank_groups: 8, banks: 4, rows: 16384, columns: 32, burst_bytes: 32 },
+    bus: CommandBus::Split,
+    timing: Timing {
+        tBL: 2,
+        tCL: 20,
+        tCWL: 10,
+        tRCDRD: 31,
+        tRCDWR: 15,
+        tRP: 26,
+        tRAS: 45,
+        tRC: 72,
+        tCCDS: 2,
+        tCCDL: 4,
+        tRRDS: 4,
+        tRRDL: 5,
+        tFAW: 24,
+        t32AW: 0,
+        tPPD: 2,
+        tRTP: 9,
+        tWR: 33,
+        tWTRS: 7,
+        tWTRL: 10,
+        tRTW: 20,
+        tRFC: 560,
+        tREFI: 6240,
+        tRFCpb: 320,
+        tRREFD: 8,
+        activate_clocks: 2,
+    },
+};

@@ -28,6 +28,7 @@ pub const STANDARDS: &[&Standard] = &[
     &gddr6::GDDR6_14G,
     &hbm2::HBM2_2000,
     &hbm3::HBM3_5600,
+    &hbm3::HBM3_6400,
 ];
 
 impl Standard {

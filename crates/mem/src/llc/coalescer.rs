@@ -5,8 +5,9 @@
 //! never reaches the slice; all other requests are forwarded to the slice. A write or an atomic closes all earlier reads of its line for
 //! joining. Output: for each reply to a shared read, one copy per joined requester, which the network carries like the reply.
 //!
-//! A table in sets of [`WAYS`] entries holds the forwarded reads by line, until their last reply. A read whose set is full is not shared.
-//! Invariant: each sector of each read gets exactly one reply.
+//! A table in sets of [`WAYS`] entries holds the forwarded reads by line and group, until their last reply: as if each group had its own
+//! coalescer, reads of the same line by many groups do not compete for the entries of one set. A read whose set is full is not shared.
+//! Invariants: each sector of each read gets exactly one reply; `reads_by_line` counts the entries of the table.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -83,6 +84,10 @@ pub struct Coalescer {
     /// Requests, each with the first cycle in which it can be taken.
     arrivals: VecDeque<(Cycle, MemPacket)>,
     table: Box<[Vec<SharedRead>]>,
+    /// Number of entries by a hash of their lines, so that a write to a line that nobody reads need not examine the sets of all groups.
+    reads_by_line: Box<[u16]>,
+    /// Number of groups.
+    group_count: u16,
     /// Copies of replies that wait for the network.
     copies: VecDeque<MemPacket>,
     counters: CoalescerCounters,
@@ -98,6 +103,8 @@ impl Coalescer {
                 groups: Arc::clone(groups),
                 arrivals: VecDeque::new(),
                 table: (0..sets).map(|_| Vec::with_capacity(WAYS)).collect(),
+                reads_by_line: vec![0; sets].into(),
+                group_count: groups.iter().max().map_or(0, |last| last + 1),
                 copies: VecDeque::new(),
                 counters: CoalescerCounters::default(),
             })
@@ -133,15 +140,15 @@ impl Coalescer {
     pub fn take(&mut self, now: Cycle) -> Option<CoalescerOutcome> {
         let (_, packet) = self.arrivals.pop_front_if(|(at, _)| *at <= now)?;
         let line = packet.addr.line();
-        let set = self.set(line);
-        let reads = &mut self.table[set];
         if packet.op != MemOp::Read {
-            reads.iter_mut().filter(|read| read.line == line).for_each(|read| read.open = false);
+            self.close(line);
             return Some(CoalescerOutcome::Forwarded(packet));
         }
         // Reads of other requesters, such as CPU cores or links to other GPUs, are not merged.
         let Some(group) = self.groups.get(packet.port.index()).copied() else { return Some(CoalescerOutcome::Forwarded(packet)) };
         self.counters.coalescer_reads += 1;
+        let set = self.set(line, group);
+        let reads = &mut self.table[set];
         let covers = |read: &&mut SharedRead| {
             let whole = read.missing_sectors == read.first.sectors && packet.sectors().0 & !read.missing_sectors.0 == 0;
             read.open && read.line == line && read.group == group && whole
@@ -162,10 +169,22 @@ impl Coalescer {
                 others,
                 joined_count: joined,
             });
+            self.reads_by_line[hash(line, 0, self.reads_by_line.len())] += 1;
         } else {
             self.counters.coalescer_full += 1;
         }
         Some(CoalescerOutcome::Forwarded(packet))
+    }
+
+    /// Closes all reads of a line for joining.
+    fn close(&mut self, line: Addr) {
+        if self.reads_by_line[hash(line, 0, self.reads_by_line.len())] == 0 {
+            return;
+        }
+        for group in 0..self.group_count {
+            let set = self.set(line, group);
+            self.table[set].iter_mut().filter(|read| read.line == line).for_each(|read| read.open = false);
+        }
     }
 
     /// Makes copies of a reply that leaves the slice for the requesters that share its read.
@@ -173,8 +192,9 @@ impl Coalescer {
         if packet.op != MemOp::Read {
             return;
         }
+        let Some(group) = self.groups.get(packet.port.index()).copied() else { return };
         let line = packet.addr.line();
-        let set = self.set(line);
+        let set = self.set(line, group);
         let reads = &mut self.table[set];
         let is_replied = |read: &SharedRead| read.line == line && read.first.token == packet.token && read.first.port == packet.port;
         let Some(entry) = reads.iter().position(is_replied) else { return };
@@ -192,6 +212,7 @@ impl Coalescer {
         }
         if read.missing_sectors.0 == 0 {
             reads.swap_remove(entry);
+            self.reads_by_line[hash(line, 0, self.reads_by_line.len())] -= 1;
         }
     }
 
@@ -216,12 +237,18 @@ impl Coalescer {
         })
     }
 
-    /// Returns the table set of a line. The hash distributes neighbouring lines of a slice, whose addresses are not consecutive, over all
-    /// sets.
-    fn set(&self, line: Addr) -> usize {
-        let mixed = (line.0 >> 7).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        (mixed % self.table.len() as u64) as usize
+    /// Returns the table set of a line that SMs of a group read.
+    fn set(&self, line: Addr, group: u16) -> usize {
+        hash(line, group, self.table.len())
     }
+}
+
+/// Returns a number below `count` for a line and a group. The hash distributes neighbouring lines of a slice, whose addresses are not
+/// consecutive, over all numbers.
+fn hash(line: Addr, group: u16, count: usize) -> usize {
+    let line = (line.0 >> 7).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let group = u64::from(group).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+    (((line ^ group) >> 32) % count as u64) as usize
 }
 
 /// The outcome of a request at the coalescer.
@@ -293,6 +320,21 @@ mod tests {
         let readers = [0, 2, 1, 3, 4, 5].map(|port| read(port, 0, 128, 1));
         assert_eq!(take(&mut lrc, &readers), [false, false, true, true, false, false]);
         assert_eq!((lrc.counters.coalescer_reads, lrc.counters.coalescer_joined), (4, 2));
+    }
+
+    #[test]
+    fn many_groups_share_reads_of_the_same_line_until_a_write_closes_them() {
+        let groups: Vec<u16> = (0..64).map(|sm| sm / 2).collect();
+        let mut lrc = *Coalescer::new(Coalescing { requesters: 4, sms: 2, reads: 1024, latency: 0 }, &groups.into()).unwrap();
+        let readers = |first: u16| (0..32_u16).map(move |group| read(2 * group + first, 0, 128, 1));
+        assert_eq!(take(&mut lrc, &readers(0).collect::<Vec<_>>()), [false; 32]);
+        assert_eq!(take(&mut lrc, &readers(1).collect::<Vec<_>>()), [true; 32]);
+        take(&mut lrc, &[MemPacket { op: MemOp::Write, ..read(0, 1, 128, 1) }]);
+        assert_eq!(take(&mut lrc, &readers(1).collect::<Vec<_>>()), [false; 32]);
+        readers(0).for_each(|first| lrc.copy_reply(&first));
+        readers(1).for_each(|second| lrc.copy_reply(&second));
+        assert_eq!(copies(&mut lrc).len(), 32);
+        assert_eq!((lrc.waiting(), lrc.reads_by_line.iter().max()), (None, Some(&0)));
     }
 
     #[test]
