@@ -64,8 +64,7 @@ fn machine(name_or_path: &str, overrides: &[Override]) -> Result<Loaded, ConfigE
     catalogue().machine(name_or_path, overrides)
 }
 
-/// Creates the policy called `name`, also one of a paper, from the text of its parameters.
-/// Fails if the page at `path` in this crate's `src` lacks `sentence`; the ends of the page's lines do not matter.
+/// Fails if the page at `path` in this crate's `src` lacks `sentence`. Line breaks in the page do not matter.
 #[cfg(test)]
 fn assert_page_contains(path: &str, sentence: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(path);
@@ -74,6 +73,7 @@ fn assert_page_contains(path: &str, sentence: &str) {
     assert!(words.contains(sentence), "{} is stale, run the study again: {sentence}", path.display());
 }
 
+/// Creates the policy called `name`, also one of a paper, from the text of its parameters.
 #[cfg(test)]
 fn built_policy(name: &str, parameters: &str) -> Box<dyn warpshard_control::Controller> {
     warpshard_policy::testing::policy_among(catalogue().policies(), name, parameters)

@@ -42,10 +42,10 @@ pub(super) const HBM3_5600: Standard = Standard {
     },
 };
 
-/// HBM3 with 6.4 Gb/s per pin, stacks of eight dies of 16 Gb: two pseudo channels of 32 bits with one controller.
+/// HBM3 at 6.4 Gb/s per pin, in stacks of eight 16 Gb dies. One controller drives two pseudo channels of 32 bits.
 ///
-/// The two stack levels of a pseudo channel (SIDs) are additional bank groups; the extra clock between reads of different levels (tCCDR)
-/// is not modelled. Activates of different banks are 2.5 ns apart, a refresh of one bank takes 200 ns.
+/// The two stack levels (SIDs) of a pseudo channel are modelled as additional bank groups, without the extra clock between reads of
+/// different levels (tCCDR). Activates of different banks are at least 2.5 ns apart, and a refresh of one bank takes 200 ns.
 pub(super) const HBM3_6400: Standard = Standard {
     name: "hbm3-6400",
     summary: "HBM3 6.4 Gb/s, two pseudo channels of 32 bits, 64 banks, split command bus",

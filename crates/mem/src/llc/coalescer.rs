@@ -5,8 +5,8 @@
 //! never reaches the slice; all other requests are forwarded to the slice. A write or an atomic closes all earlier reads of its line for
 //! joining. Output: for each reply to a shared read, one copy per joined requester, which the network carries like the reply.
 //!
-//! A table in sets of [`WAYS`] entries holds the forwarded reads by line and group, until their last reply: as if each group had its own
-//! coalescer, reads of the same line by many groups do not compete for the entries of one set. A read whose set is full is not shared.
+//! A table in sets of [`WAYS`] entries holds each forwarded read until its last reply. Line and group select the set, as if each group had
+//! its own coalescer: the many groups that read the same line use different sets. A read whose set is full is not shared.
 //! Invariants: each sector of each read gets exactly one reply; `reads_by_line` counts the entries of the table.
 
 use std::collections::VecDeque;
@@ -84,10 +84,8 @@ pub struct Coalescer {
     /// Requests, each with the first cycle in which it can be taken.
     arrivals: VecDeque<(Cycle, MemPacket)>,
     table: Box<[Vec<SharedRead>]>,
-    /// Number of entries by a hash of their lines, so that a write to a line that nobody reads need not examine the sets of all groups.
+    /// Number of table entries by a hash of their lines. If it is zero for the line of a write, no group's set is examined.
     reads_by_line: Box<[u16]>,
-    /// Number of groups.
-    group_count: u16,
     /// Copies of replies that wait for the network.
     copies: VecDeque<MemPacket>,
     counters: CoalescerCounters,
@@ -104,7 +102,6 @@ impl Coalescer {
                 arrivals: VecDeque::new(),
                 table: (0..sets).map(|_| Vec::with_capacity(WAYS)).collect(),
                 reads_by_line: vec![0; sets].into(),
-                group_count: groups.iter().max().map_or(0, |last| last + 1),
                 copies: VecDeque::new(),
                 counters: CoalescerCounters::default(),
             })
@@ -141,7 +138,7 @@ impl Coalescer {
         let (_, packet) = self.arrivals.pop_front_if(|(at, _)| *at <= now)?;
         let line = packet.addr.line();
         if packet.op != MemOp::Read {
-            self.close(line);
+            self.close_reads(line);
             return Some(CoalescerOutcome::Forwarded(packet));
         }
         // Reads of other requesters, such as CPU cores or links to other GPUs, are not merged.
@@ -176,12 +173,13 @@ impl Coalescer {
         Some(CoalescerOutcome::Forwarded(packet))
     }
 
-    /// Closes all reads of a line for joining.
-    fn close(&mut self, line: Addr) {
+    /// Stops further reads of a line from joining the reads in the table.
+    fn close_reads(&mut self, line: Addr) {
         if self.reads_by_line[hash(line, 0, self.reads_by_line.len())] == 0 {
             return;
         }
-        for group in 0..self.group_count {
+        let groups = self.groups.len().div_ceil(self.spec.sms as usize) as u16;
+        for group in 0..groups {
             let set = self.set(line, group);
             self.table[set].iter_mut().filter(|read| read.line == line).for_each(|read| read.open = false);
         }
@@ -237,14 +235,14 @@ impl Coalescer {
         })
     }
 
-    /// Returns the table set of a line that SMs of a group read.
+    /// Returns the index of the set that holds a group's reads of a line.
     fn set(&self, line: Addr, group: u16) -> usize {
         hash(line, group, self.table.len())
     }
 }
 
-/// Returns a number below `count` for a line and a group. The hash distributes neighbouring lines of a slice, whose addresses are not
-/// consecutive, over all numbers.
+/// Hashes a line and a group to a number below `count`. The numbers of a slice's neighbouring lines, whose addresses are not consecutive,
+/// are spread evenly.
 fn hash(line: Addr, group: u16, count: usize) -> usize {
     let line = (line.0 >> 7).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let group = u64::from(group).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
